@@ -1,0 +1,1 @@
+"""Jobs: their spec, life, attempts and everything shown about them."""

@@ -1,0 +1,109 @@
+"""A job, and each attempt to run it. `state` is written by `services.transition` alone."""
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+TERMINAL = ("succeeded", "failed", "cancelled")
+PLACED = ("starting", "running", "stopping")
+
+
+class JobState(models.TextChoices):
+    """The eight states; `lifecycle.py` has their invariants and edges."""
+
+    QUEUED = "queued"
+    HELD = "held"
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Job(models.Model):
+    """What a user submitted, and how far it is. Amounts are per worker."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=120)
+    team = models.ForeignKey("accounts.Team", models.PROTECT, related_name="jobs")
+    queue = models.ForeignKey("quotas.Queue", models.PROTECT, related_name="jobs")
+    owner = models.ForeignKey("accounts.User", models.PROTECT, related_name="jobs")
+    code = models.ForeignKey("artifacts.CodeArchive", models.PROTECT, null=True, related_name="+")
+    spec = models.JSONField()  # the whole document, normalised
+    priority = models.PositiveIntegerField()
+    num_workers = models.PositiveIntegerField()
+    accelerators_milli = models.PositiveIntegerField()
+    cpus_milli = models.PositiveIntegerField()
+    memory_bytes = models.BigIntegerField()
+
+    state = models.CharField(max_length=16, choices=JobState)
+    intent = models.CharField(max_length=16, blank=True)  # while stopping: a protocol.StopIntent
+    cause = models.CharField(max_length=40, blank=True)  # why it is in this state, a lifecycle.Cause
+    version = models.PositiveIntegerField(default=1)  # counts state changes
+    event_seq = models.PositiveIntegerField(default=0)  # of its newest event
+    retries_used = models.PositiveIntegerField(default=0)
+    node_retries_used = models.PositiveIntegerField(default=0)
+    not_before = models.DateTimeField(null=True)  # backoff after a failure
+
+    reason = models.JSONField(null=True)  # scheduling.Reason while it waits
+    kept = models.JSONField(default=list)  # scheduling.Placement that is being freed for it
+    step = models.BigIntegerField(null=True)  # steps completed, as last reported
+    total_steps = models.BigIntegerField(null=True)
+    saved_at = models.DateTimeField(null=True)  # its newest whole checkpoint
+
+    submitted_at = models.DateTimeField()
+    changed_at = models.DateTimeField()  # of its state
+    first_started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    deleted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["team", "-submitted_at", "id"], name="job_list"),
+            models.Index(fields=["state"], condition=~Q(state__in=TERMINAL), name="job_live"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(state__in=TERMINAL, finished_at__isnull=False)
+                | (~Q(state__in=TERMINAL) & Q(finished_at__isnull=True)),
+                name="job_terminal_iff_finished",
+            ),
+            models.CheckConstraint(
+                condition=(Q(state="stopping") & ~Q(intent="")) | (~Q(state="stopping") & Q(intent="")),
+                name="job_intent_iff_stopping",
+            ),
+        ]
+
+
+class Attempt(models.Model):
+    """One run of a job on one placement. Live until `ended_at`; a job has at most one live attempt, and exactly
+    while it is starting, running or stopping.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    job = models.ForeignKey(Job, models.CASCADE, related_name="attempts")
+    number = models.PositiveIntegerField()
+    placement = models.JSONField()  # [{rank, node, devices}]
+    accelerator_type = models.CharField(max_length=60)
+    ordered_at = models.DateTimeField()
+    running_at = models.DateTimeField(null=True)
+    stop_ordered_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    end_cause = models.CharField(max_length=40, blank=True)  # protocol.EndCause
+    exit_code = models.IntegerField(null=True)
+    failed_rank = models.PositiveIntegerField(null=True)
+    failed_node = models.CharField(max_length=120, blank=True)
+    message = models.CharField(max_length=1000, blank=True)
+    last_lines = models.JSONField(default=list)
+    resumed_step = models.BigIntegerField(null=True)
+    command_seq = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["job", "number"], name="attempt_number_once"),
+            models.UniqueConstraint(
+                fields=["job"], condition=Q(ended_at__isnull=True), name="attempt_live_once"
+            ),
+        ]

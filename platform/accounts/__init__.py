@@ -1,0 +1,1 @@
+"""Users, teams, memberships and roles, API tokens, audit."""

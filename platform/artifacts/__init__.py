@@ -1,0 +1,1 @@
+"""Code archives, logs, outputs and the checkpoint index; local folder or S3."""

@@ -1,0 +1,1 @@
+"""Nodes, accelerators, topology and health, as the conductor reports them."""

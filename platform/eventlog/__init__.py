@@ -1,0 +1,1 @@
+"""Append-only event log, command outbox, relay."""

@@ -1,0 +1,1 @@
+"""The Django project: composes every app, knows HTTP."""

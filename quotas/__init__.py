@@ -1,0 +1,1 @@
+"""Queue tree, guarantees and limits, reservation ledger, usage."""

@@ -1,0 +1,1 @@
+"""What runs on the Ray cluster. Imports nothing of Django; knows only the portal's URL and its tokens."""

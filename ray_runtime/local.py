@@ -17,17 +17,7 @@ LONGEST_TEMP_DIR = 41  # a Unix socket's path ends at 107 bytes; Ray appends a s
 
 # The only variables that Ray's processes, and so conductor and agents, take over from whoever starts them:
 # database addresses, secrets and stray RAY_* settings must not reach the cluster.
-_INHERITED = (
-    "PATH",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "TZ",
-    "TMPDIR",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "LD_LIBRARY_PATH",
-)
+_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SSL_CERT_FILE")
 
 
 class RayCommand(NamedTuple):
@@ -53,12 +43,12 @@ def head_command(
     """The head: GCS on `address:port` with its tables in `storage_dir`, so that a restart there keeps actors.
 
     `address` must not be 127.0.0.1 (Ray replaces it by the outside address); 127.0.0.2 and up stay.
-    `temp_dir` must lie in a folder with mode 0700, because Ray makes its own 0777; nodes share it.
+    `temp_dir` must lie in a folder with mode 0700, because Ray makes its own 0777.
     """
     _check(address, temp_dir)
     argv = [
         *_start(python, address, temp_dir),
-        *("--head", f"--port={port}", "--include-dashboard=false", "--dashboard-host=127.0.0.1"),
+        *("--head", f"--port={port}", "--include-dashboard=false", "--no-monitor"),
         *_capacity(num_cpus, {}, labels or {}),
     ]
     storage = {"RAY_gcs_storage": "rocksdb", "RAY_gcs_storage_path": str(storage_dir)}
@@ -80,8 +70,9 @@ def node_command(
 ) -> RayCommand:
     """A node that joins the head at `head` (`host:port`) with CPUs and counted slots.
 
-    `labels` must hold `gangline.node`, the stable name. Start nodes one after another: each takes the next
-    free socket name in the shared session folder, and two at once take the same.
+    `labels` must hold `gangline.node`, the stable name. Each node has a `temp_dir` of its own: nodes that share
+    one race for socket names and must start one after another; apart, they start all at once (and in half
+    the time).
     """
     _check(address, temp_dir)
     argv = [
@@ -97,16 +88,16 @@ def client_environ(inherit: Mapping[str, str], *, token_path: Path, python_path:
     return _environ(inherit, token_path=token_path, python_path=python_path)
 
 
-def temp_dir_for(data_dir: Path) -> Path:
-    """Where Ray's session folder goes: inside `data_dir`, or in the system's temp folder when that is too long.
+def temp_dir_for(data_dir: Path, *, name: str) -> Path:
+    """Where the Ray session folder of the process `name` goes: inside `data_dir`, or elsewhere if too long.
 
-    Its parent must be made with mode 0700 by the caller, who must own it.
+    The caller makes its parent with mode 0700 and checks that it owns it.
     """
-    inside = data_dir / "ray" / "t"
+    inside = data_dir / "ray" / name
     if len(str(inside).encode()) <= LONGEST_TEMP_DIR:
         return inside
-    name = hashlib.sha256(str(data_dir).encode()).hexdigest()[:10]
-    return Path(tempfile.gettempdir()) / f"gangline-{name}" / "t"
+    digest = hashlib.sha256(str(data_dir).encode()).hexdigest()[:10]
+    return Path(tempfile.gettempdir()) / f"gangline-{digest}" / name
 
 
 def _start(python: str, address: str, temp_dir: Path) -> list[str]:

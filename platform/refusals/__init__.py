@@ -13,14 +13,14 @@ from django.utils.translation import gettext_lazy as _
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with the input: the path of the key, and what is wrong with it in the reader's words."""
+    """One thing wrong with the input: the path of the key, and what is wrong in the reader's words."""
 
     path: str
     problem: str | Promise
 
 
-class Refusal(Exception):
-    """A request that is refused, and why. `message` is translated when it is read, never when it is raised."""
+class Refusal(Exception):  # noqa: N818  # it is an answer, not a defect
+    """A request that is refused, and why. `message` is translated when it is read, not when it is raised."""
 
     code: ClassVar[str] = "refused"
     status: ClassVar[int] = 400

@@ -20,7 +20,9 @@ class Event(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["job_id", "seq"], name="event_seq_once_per_job")]
-        indexes = [models.Index(fields=["id"], condition=Q(published_at__isnull=True), name="event_unpublished")]
+        indexes = [
+            models.Index(fields=["id"], condition=Q(published_at__isnull=True), name="event_unpublished")
+        ]
 
 
 class Command(models.Model):
@@ -35,5 +37,7 @@ class Command(models.Model):
     done_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["attempt_id", "seq"], name="command_seq_once_per_attempt")]
+        constraints = [
+            models.UniqueConstraint(fields=["attempt_id", "seq"], name="command_seq_once_per_attempt")
+        ]
         indexes = [models.Index(fields=["id"], condition=Q(done_at__isnull=True), name="command_open")]

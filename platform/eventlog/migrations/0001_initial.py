@@ -4,48 +4,70 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Command',
+            name="Command",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('attempt_id', models.UUIDField()),
-                ('seq', models.PositiveIntegerField()),
-                ('kind', models.CharField(max_length=20)),
-                ('payload', models.JSONField()),
-                ('created_at', models.DateTimeField()),
-                ('delivered_at', models.DateTimeField(null=True)),
-                ('done_at', models.DateTimeField(null=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("attempt_id", models.UUIDField()),
+                ("seq", models.PositiveIntegerField()),
+                ("kind", models.CharField(max_length=20)),
+                ("payload", models.JSONField()),
+                ("created_at", models.DateTimeField()),
+                ("delivered_at", models.DateTimeField(null=True)),
+                ("done_at", models.DateTimeField(null=True)),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('done_at__isnull', True)), fields=['id'], name='command_open')],
-                'constraints': [models.UniqueConstraint(fields=('attempt_id', 'seq'), name='command_seq_once_per_attempt')],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("done_at__isnull", True)), fields=["id"], name="command_open"
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("attempt_id", "seq"), name="command_seq_once_per_attempt")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Event',
+            name="Event",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('job_id', models.UUIDField()),
-                ('seq', models.PositiveIntegerField()),
-                ('kind', models.CharField(max_length=40)),
-                ('cause', models.CharField(blank=True, max_length=40)),
-                ('actor_id', models.BigIntegerField(null=True)),
-                ('attempt_id', models.UUIDField(null=True)),
-                ('data', models.JSONField(default=dict)),
-                ('version', models.PositiveSmallIntegerField(default=1)),
-                ('at', models.DateTimeField()),
-                ('published_at', models.DateTimeField(null=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("job_id", models.UUIDField()),
+                ("seq", models.PositiveIntegerField()),
+                ("kind", models.CharField(max_length=40)),
+                ("cause", models.CharField(blank=True, max_length=40)),
+                ("actor_id", models.BigIntegerField(null=True)),
+                ("attempt_id", models.UUIDField(null=True)),
+                ("data", models.JSONField(default=dict)),
+                ("version", models.PositiveSmallIntegerField(default=1)),
+                ("at", models.DateTimeField()),
+                ("published_at", models.DateTimeField(null=True)),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('published_at__isnull', True)), fields=['id'], name='event_unpublished')],
-                'constraints': [models.UniqueConstraint(fields=('job_id', 'seq'), name='event_seq_once_per_job')],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("published_at__isnull", True)),
+                        fields=["id"],
+                        name="event_unpublished",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("job_id", "seq"), name="event_seq_once_per_job")
+                ],
             },
         ),
     ]

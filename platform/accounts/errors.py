@@ -14,8 +14,8 @@ class LoginRefused(Refusal):
 
 
 class TooManyAttempts(Refusal):
-    """Guessing is slowed down. `retry_after_seconds` also goes out as the `Retry-After` header."""
+    """Guessing is slowed down. `retry_after` also goes out as the `Retry-After` header."""
 
     code = "too_many_attempts"
     status = 429
-    template = _("There were too many failed logins. Try again in %(retry_after_seconds)s seconds.")
+    template = _("There were too many failed logins. Try again in %(retry_after)s seconds.")

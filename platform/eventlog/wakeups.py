@@ -1,4 +1,4 @@
-"""Wake-ups through Redis: hints that something changed. PostgreSQL has the truth, so a lost one only costs time.
+"""Wake-ups through Redis: hints that something changed. PostgreSQL has the truth: a lost one only costs time.
 
 Redis being away never fails the caller: it is logged, and beat, relay and the poll's own timeout catch up.
 """

@@ -56,7 +56,7 @@ def _slow_down_guessing(username: str, address: str | None, now: datetime) -> No
         if len(times) == most:
             # The oldest of the counted failures leaves the window then, and one more try is free.
             wait = times[-1] + WINDOW - now
-            raise TooManyAttempts(retry_after_seconds=max(1, int(wait.total_seconds())))
+            raise TooManyAttempts(retry_after=max(1, int(wait.total_seconds())))
 
 
 def _record_failure(username: str, address: str | None, now: datetime) -> None:

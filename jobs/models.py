@@ -78,7 +78,7 @@ class Job(models.Model):
 
 
 class Attempt(models.Model):
-    """One run of a job on one placement. Live until `ended_at`; a job has at most one live attempt, and exactly
+    """One run of a job on one placement. Live until `ended_at`; a job has at most one live attempt, exactly
     while it is starting, running or stopping.
     """
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 SLOT = "slot"  # Ray's custom resource that counts accelerators where a node has none
 OBJECT_STORE_BYTES = 78_643_200  # Ray's minimum (75 MiB): nothing of ours goes through the object store
 LONGEST_TEMP_DIR = 41  # a Unix socket's path ends at 107 bytes; Ray appends a session name of up to 66
+WORK_DIR_VARIABLE = "GANGLINE_WORK_DIR"  # a raylet's, and so its agent's: where attempts live on that node
 
 # The only variables that Ray's processes, and so conductor and agents, take over from whoever starts them:
 # database addresses, secrets and stray RAY_* settings must not reach the cluster.
@@ -66,13 +67,14 @@ def node_command(
     num_cpus: int,
     num_slots: int,
     labels: Mapping[str, str],
+    work_dir: Path | None = None,
     python: str = sys.executable,
 ) -> RayCommand:
     """A node that joins the head at `head` (`host:port`) with CPUs and counted slots.
 
-    `labels` must hold `gangline.node`, the stable name. Each node has a `temp_dir` of its own: nodes that share
-    one race for socket names and must start one after another; apart, they start all at once (and in half
-    the time).
+    `labels` must hold `gangline.node`, the stable name. Each node has a `temp_dir` of its own: nodes that
+    share one race for socket names and must start one after another; apart, they start all at once.
+    `work_dir` is where its agent keeps attempts, code and logs that are still to be shipped.
     """
     _check(address, temp_dir)
     argv = [
@@ -80,7 +82,8 @@ def node_command(
         f"--address={head}",
         *_capacity(num_cpus, {SLOT: num_slots}, labels),
     ]
-    return RayCommand(argv, _environ(inherit, token_path=token_path, python_path=python_path))
+    work = {WORK_DIR_VARIABLE: str(work_dir or temp_dir.with_name(f"{temp_dir.name}-work"))}
+    return RayCommand(argv, _environ(inherit, token_path=token_path, python_path=python_path) | work)
 
 
 def client_environ(inherit: Mapping[str, str], *, token_path: Path, python_path: str) -> dict[str, str]:
@@ -126,6 +129,7 @@ def _environ(inherit: Mapping[str, str], *, token_path: Path, python_path: str) 
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_memory_monitor_refresh_ms": "0",  # it kills the agent, not the culprit
         "RAY_prestart_worker_first_driver": "0",  # else one idle interpreter per CPU and node, 60 MB each
+        "RAY_gcs_rpc_server_reconnect_timeout_s": "600",  # how long nodes outlive the head; 60 s by default
     }
 
 

@@ -14,11 +14,11 @@ from typing import Any, Self
 VERSION = 1
 
 # Paths below the portal's public URL. The first four take the conductor's token, the rest the attempt's own.
-EPOCH_PATH = "/runtime/v1/epoch"  # POST {incarnation} -> {epoch, attempts: [LaunchSpec json, ...]}: a new conductor takes over
+EPOCH_PATH = "/runtime/v1/epoch"  # POST {incarnation} -> Takeover; older conductors are fenced from now on
 ORDERS_PATH = "/runtime/v1/orders"  # GET ?epoch&wait -> {orders: [...]}; POST {epoch, done: [order id, ...]}
 REPORTS_PATH = "/runtime/v1/reports"  # POST {epoch, incarnation, reports: [...]} -> {acked: seq}
 INVENTORY_PATH = "/runtime/v1/inventory"  # POST Inventory: nodes and attempts as the conductor sees them now
-STREAM_PATH = "/runtime/v1/attempts/{attempt_id}/streams/{name}"  # POST raw ?offset&final -> {size}; a gap: 409 {size}
+STREAM_PATH = "/runtime/v1/attempts/{attempt_id}/streams/{name}"  # POST raw ?offset&final -> {size}; gap: 409
 OUTPUT_PATH = "/runtime/v1/attempts/{attempt_id}/outputs"  # PUT raw ?path&sha256
 CODE_PATH = "/runtime/v1/attempts/{attempt_id}/code"  # GET: the job's code archive (tar.gz)
 
@@ -50,7 +50,7 @@ class ReportKind(StrEnum):
 
 
 class EndCause(StrEnum):
-    """Why an attempt ended, as the cluster knows it. Whether the job ends with it is the portal's decision."""
+    """Why an attempt ended, as the cluster knows it. Whether the job ends with it is decided by the portal."""
 
     COMPLETED = "completed"  # every worker left with exit code 0, or the program said that it is finished
     PROGRAM_FAILED = "program_failed"  # a worker left with another code or by a signal that was not ours
@@ -62,7 +62,7 @@ class EndCause(StrEnum):
     UNKNOWN = "unknown"  # the conductor has no trace of it (after a total loss): safe to launch again
 
 
-class _Wire:
+class Wire:
     """Plain JSON form for frozen dataclasses; nested ones name their class in field metadata."""
 
     def to_json(self) -> dict[str, Any]:
@@ -71,9 +71,9 @@ class _Wire:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The inverse of `to_json`; unknown keys are ignored (a newer peer), missing ones raise `TypeError`."""
-        known = {f.name: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]  # every subclass is a dataclass
-        return cls(**{name: _decode(known[name].metadata, value) for name, value in data.items() if name in known})
+        """The inverse of `to_json`; unknown keys are ignored, missing ones raise `TypeError`."""
+        fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # every subclass is a dataclass
+        return cls(**{f.name: _decode(f.metadata, data[f.name]) for f in fields if f.name in data})
 
 
 def _plain(value: Any) -> Any:
@@ -97,7 +97,7 @@ def _ints(values: list[int]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerSlot(_Wire):
+class WorkerSlot(Wire):
     """Where one worker of a gang runs: its global rank, the node's stable name, and device indices on it."""
 
     rank: int
@@ -106,7 +106,7 @@ class WorkerSlot(_Wire):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchSpec(_Wire):
+class LaunchSpec(Wire):
     """All that the cluster needs to run one attempt of a job. Amounts are per worker.
 
     Exactly one of `command` (a shell line) and `recipe` (a name, with `params`) is set.
@@ -135,7 +135,7 @@ class LaunchSpec(_Wire):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StopOrder(_Wire):
+class StopOrder(Wire):
     """Stop an attempt: SIGTERM now, SIGKILL to whatever is left `grace_seconds` later."""
 
     intent: StopIntent = field(metadata={"one": StopIntent})
@@ -144,8 +144,11 @@ class StopOrder(_Wire):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order(_Wire):
-    """One row of the outbox on its way down. Delivered at least once: `id` and `attempt_id` make repeats harmless."""
+class Order(Wire):
+    """One row of the outbox on its way down, delivered at least once.
+
+    `id` and `attempt_id` make repeats harmless.
+    """
 
     id: int
     kind: OrderKind = field(metadata={"one": OrderKind})
@@ -154,8 +157,11 @@ class Order(_Wire):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report(_Wire):
-    """One thing that happened to an attempt. `(incarnation, seq)` is its identity, `seq` counts from 1 without gaps."""
+class Report(Wire):
+    """One thing that happened to an attempt.
+
+    `(incarnation, seq)` is its identity; `seq` counts from 1 without gaps.
+    """
 
     seq: int
     kind: ReportKind = field(metadata={"one": ReportKind})
@@ -172,7 +178,20 @@ class Report(_Wire):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeReport(_Wire):
+class Takeover(Wire):
+    """The portal's answer to a new conductor: its epoch, and the attempts that the portal holds to be live.
+
+    `reported` names the last kind of report stored for each of them, so that a rebuilt conductor repeats
+    none; an attempt that is not in it counts as never reported, and repeats must then be harmless.
+    """
+
+    epoch: int
+    attempts: tuple[LaunchSpec, ...] = field(metadata={"each": LaunchSpec.from_json})
+    reported: Mapping[str, str] = field(default_factory=dict)  # attempt id -> ReportKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeReport(Wire):
     """One Ray node as the conductor sees it."""
 
     name: str  # label gangline.node, stable over restarts
@@ -189,15 +208,15 @@ class NodeReport(_Wire):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inventory(_Wire):
-    """The conductor's heartbeat, every second: the nodes, and the attempts that it holds with their gang states."""
+class Inventory(Wire):
+    """The conductor's heartbeat, every second: the nodes, and its attempts with their gang states."""
 
     epoch: int
     incarnation: str
     at_ms: int
     nodes: tuple[NodeReport, ...] = field(metadata={"each": NodeReport.from_json})
     attempts: Mapping[str, str]
-    rebuilt: bool = True  # False while the table after a restart is not yet complete: absence means nothing then
+    rebuilt: bool = True  # False while the table after a restart is incomplete: absence means nothing then
 
 
 class StreamKind(StrEnum):
@@ -223,5 +242,5 @@ def stream_name(rank: int, kind: StreamKind) -> str:
 
 
 def attempt_token(secret: str, attempt_id: str) -> str:
-    """The token that opens exactly one attempt's paths; derived (HMAC-SHA256, RFC 2104), so nothing is stored."""
+    """The token that opens exactly one attempt's paths; derived by HMAC (RFC 2104), so nothing is stored."""
     return hmac.new(secret.encode(), f"attempt:{attempt_id}".encode(), hashlib.sha256).hexdigest()

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 
 class Queue(models.Model):
-    """A node of the queue tree. `used_milli` is the sum of live holdings in its subtree: the database checks it."""
+    """A node of the queue tree. `used_milli` is what is held in its subtree: the database checks it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     path = models.CharField(max_length=200, unique=True)  # "research/nlp"
@@ -32,8 +32,9 @@ class Queue(models.Model):
 
 
 class Holding(models.Model):
-    """What one holder (an attempt) is charged in one queue, from `held_at` until `released_at`. Never deleted:
-    the closed rows are the record of usage.
+    """What one holder (an attempt) is charged in one queue, from `held_at` until `released_at`.
+
+    Never deleted: the closed rows are the record of usage.
     """
 
     holder_id = models.UUIDField()

@@ -7,68 +7,118 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('accounts', '0001_initial'),
+        ("accounts", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Queue',
+            name="Queue",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('path', models.CharField(max_length=200, unique=True)),
-                ('guarantee_milli', models.BigIntegerField(default=0)),
-                ('limit_milli', models.BigIntegerField(null=True)),
-                ('weight', models.PositiveIntegerField(default=1)),
-                ('max_priority', models.PositiveIntegerField(default=1000)),
-                ('used_milli', models.BigIntegerField(default=0)),
-                ('created_at', models.DateTimeField()),
-                ('parent', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='children', to='quotas.queue')),
-                ('team', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='queues', to='accounts.team')),
+                (
+                    "id",
+                    models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False),
+                ),
+                ("path", models.CharField(max_length=200, unique=True)),
+                ("guarantee_milli", models.BigIntegerField(default=0)),
+                ("limit_milli", models.BigIntegerField(null=True)),
+                ("weight", models.PositiveIntegerField(default=1)),
+                ("max_priority", models.PositiveIntegerField(default=1000)),
+                ("used_milli", models.BigIntegerField(default=0)),
+                ("created_at", models.DateTimeField()),
+                (
+                    "parent",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="children",
+                        to="quotas.queue",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="queues",
+                        to="accounts.team",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Holding',
+            name="Holding",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('holder_id', models.UUIDField()),
-                ('amount_milli', models.BigIntegerField()),
-                ('held_at', models.DateTimeField()),
-                ('released_at', models.DateTimeField(null=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('queue', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='holdings', to='quotas.queue')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("holder_id", models.UUIDField()),
+                ("amount_milli", models.BigIntegerField()),
+                ("held_at", models.DateTimeField()),
+                ("released_at", models.DateTimeField(null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "queue",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="holdings",
+                        to="quotas.queue",
+                    ),
+                ),
             ],
         ),
         migrations.AddConstraint(
-            model_name='queue',
-            constraint=models.CheckConstraint(condition=models.Q(('used_milli__gte', 0)), name='queue_used_not_negative'),
+            model_name="queue",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("used_milli__gte", 0)), name="queue_used_not_negative"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='queue',
-            constraint=models.CheckConstraint(condition=models.Q(('guarantee_milli__gte', 0)), name='queue_guarantee_not_negative'),
+            model_name="queue",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("guarantee_milli__gte", 0)), name="queue_guarantee_not_negative"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='queue',
-            constraint=models.CheckConstraint(condition=models.Q(('limit_milli__isnull', True), ('limit_milli__gte', 0), _connector='OR'), name='queue_limit_not_negative'),
+            model_name="queue",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("limit_milli__isnull", True), ("limit_milli__gte", 0), _connector="OR"),
+                name="queue_limit_not_negative",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='queue',
-            constraint=models.CheckConstraint(condition=models.Q(('weight__gte', 1)), name='queue_weight_positive'),
+            model_name="queue",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("weight__gte", 1)), name="queue_weight_positive"
+            ),
         ),
         migrations.AddIndex(
-            model_name='holding',
-            index=models.Index(condition=models.Q(('released_at__isnull', True)), fields=['queue'], name='holding_live'),
+            model_name="holding",
+            index=models.Index(
+                condition=models.Q(("released_at__isnull", True)), fields=["queue"], name="holding_live"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='holding',
-            constraint=models.UniqueConstraint(fields=('holder_id',), name='holding_once_per_holder'),
+            model_name="holding",
+            constraint=models.UniqueConstraint(fields=("holder_id",), name="holding_once_per_holder"),
         ),
         migrations.AddConstraint(
-            model_name='holding',
-            constraint=models.CheckConstraint(condition=models.Q(('amount_milli__gte', 0)), name='holding_not_negative'),
+            model_name="holding",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("amount_milli__gte", 0)), name="holding_not_negative"
+            ),
         ),
     ]

@@ -2,7 +2,7 @@
 
 from accounts.services.audit import record_audit
 from accounts.services.login import check_password, log_in
-from accounts.services.profiles import change_password, change_profile
+from accounts.services.profile import change_password, change_profile
 from accounts.services.teams import create_team, remove_membership, set_membership
 from accounts.services.tokens import authenticate_token, create_token, revoke_token
 from accounts.services.users import create_user, set_active, set_password, set_platform_admin

@@ -1,0 +1,83 @@
+"""What guarantees, limits and use of a queue tree mean: pure functions over integers (milli-accelerators)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+SEPARATOR = "/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueAmounts:
+    """One queue's numbers. `limit_milli` None: no limit of its own."""
+
+    path: str
+    guarantee_milli: int
+    limit_milli: int | None
+    used_milli: int
+
+
+def chain_of(path: str) -> tuple[str, ...]:
+    """The paths from the root of the tree down to this queue, itself included."""
+    parent = parent_of(path)
+    return (*(chain_of(parent) if parent else ()), path)
+
+
+def parent_of(path: str) -> str | None:
+    """The path one level up; None for a root."""
+    head, separator, _name = path.rpartition(SEPARATOR)
+    return head if separator else None
+
+
+def is_below(path: str, ancestor: str) -> bool:
+    """Whether the queue is in the ancestor's subtree, not counting the ancestor itself."""
+    return path.startswith(ancestor + SEPARATOR)
+
+
+def subtree_used(path: str, own: Mapping[str, int]) -> int:
+    """The sum of what is held in the queue itself and below it; `own` has each queue's own holdings."""
+    return sum(amount for queue, amount in own.items() if queue == path or is_below(queue, path))
+
+
+def first_full(chain: Sequence[QueueAmounts], amount_milli: int) -> QueueAmounts | None:
+    """The first queue from the root down whose limit does not bear the amount on top of its use.
+
+    Nothing never passes a limit, so a job without accelerators may start in a queue that is over its limit.
+    """
+    if amount_milli == 0:
+        return None
+    return next((queue for queue in chain if not _bears(queue, amount_milli)), None)
+
+
+def headroom_milli(chain: Sequence[QueueAmounts]) -> int | None:
+    """How much more could be held before some limit of the chain is reached; None where nothing limits."""
+    rooms = [max(0, q.limit_milli - q.used_milli) for q in chain if q.limit_milli is not None]
+    return min(rooms, default=None)
+
+
+def borrowed_milli(queue: QueueAmounts) -> int:
+    """How much of the use is beyond the guarantee: what other queues may reclaim."""
+    return max(0, queue.used_milli - queue.guarantee_milli)
+
+
+def guaranteed_milli(children: Iterable[QueueAmounts]) -> int:
+    """What is promised to the children together."""
+    return sum(child.guarantee_milli for child in children)
+
+
+def devices(milli: int) -> int | float:
+    """Milli-units as the number of devices that people read: 4, 0.5."""
+    whole, rest = divmod(milli, 1000)
+    return whole if rest == 0 else float(Decimal(milli) / 1000)
+
+
+def milli(devices: Decimal | float) -> int:
+    """A number of devices as milli-units; a finer fraction than a thousandth is a `ValueError`."""
+    amount = Decimal(str(devices)) * 1000
+    if amount != amount.to_integral_value():
+        raise ValueError(f"{devices} is finer than a thousandth")
+    return int(amount)
+
+
+def _bears(queue: QueueAmounts, amount_milli: int) -> bool:
+    return queue.limit_milli is None or queue.used_milli + amount_milli <= queue.limit_milli

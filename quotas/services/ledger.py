@@ -1,0 +1,62 @@
+"""The reservation ledger: what attempts hold in queues. The only writer of `Holding` and of `used_milli`."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+from django.utils.translation import gettext_lazy as _
+
+from quotas.arithmetic import first_full
+from quotas.errors import LimitReached
+from quotas.models import Holding, Queue
+from quotas.services.chains import amounts_of, lock_chain
+from refusals import Conflict
+
+
+def hold(*, holder_id: UUID, queue_id: UUID, amount_milli: int, user_id: int, now: datetime) -> Holding:
+    """Charge an attempt to a queue and to all above it, or raise `LimitReached` for the first that is full.
+
+    Idempotent per holder: a repeat gives the holding that is there. A holder that has released once, or holds
+    something else, is a `Conflict`.
+    """
+    with transaction.atomic():
+        chain = lock_chain(Queue.objects.values_list("path", flat=True).get(id=queue_id))
+        if present := Holding.objects.filter(holder_id=holder_id).first():
+            return _same(present, queue_id, amount_milli)
+        full = first_full([amounts_of(queue) for queue in chain], amount_milli)
+        if full is not None:
+            raise LimitReached.of(full, asked_milli=amount_milli)
+        _charge(chain, amount_milli)
+        return Holding.objects.create(
+            holder_id=holder_id, queue_id=queue_id, amount_milli=amount_milli, user_id=user_id, held_at=now
+        )
+
+
+def release(*, holder_id: UUID, now: datetime) -> bool:
+    """Give back what the holder holds; False if it holds nothing (any more). Idempotent."""
+    with transaction.atomic():
+        holding = Holding.objects.select_related("queue").filter(holder_id=holder_id).first()
+        if holding is None:
+            return False
+        chain = lock_chain(holding.queue.path)
+        closed_at = max(now, holding.held_at)  # clocks of two machines may differ by a little
+        live = Holding.objects.filter(pk=holding.pk, released_at__isnull=True)
+        if not live.update(released_at=closed_at):
+            return False
+        _charge(chain, -holding.amount_milli)
+        return True
+
+
+def _charge(chain: Sequence[Queue], amount_milli: int) -> None:
+    ids = [queue.id for queue in chain]
+    Queue.objects.filter(id__in=ids).update(used_milli=F("used_milli") + amount_milli)
+
+
+def _same(present: Holding, queue_id: UUID, amount_milli: int) -> Holding:
+    if present.released_at is not None:
+        raise Conflict(why=_("the attempt has already given back what it held."))
+    if present.queue_id != queue_id or present.amount_milli != amount_milli:
+        raise Conflict(why=_("the attempt already holds something else."))
+    return present

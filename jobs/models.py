@@ -37,12 +37,18 @@ class Job(models.Model):
     accelerators_milli = models.PositiveIntegerField()
     cpus_milli = models.PositiveIntegerField()
     memory_bytes = models.BigIntegerField()
+    max_runtime_seconds = models.PositiveIntegerField(null=True)  # of one attempt
+    grace_seconds = models.PositiveIntegerField()
+    retries = models.PositiveIntegerField()  # that it may use, for failures of the program
+    node_retries = models.PositiveIntegerField()  # the same, for failures of nodes and platform
 
     state = models.CharField(max_length=16, choices=JobState)
     intent = models.CharField(max_length=16, blank=True)  # while stopping: a protocol.StopIntent
     cause = models.CharField(max_length=40, blank=True)  # why it is in this state, a lifecycle.Cause
-    version = models.PositiveIntegerField(default=1)  # counts state changes
+    changed_by = models.ForeignKey("accounts.User", models.PROTECT, null=True, related_name="+")  # None: we
+    version = models.PositiveIntegerField(default=1)  # counts the changes that outdate a decision about it
     event_seq = models.PositiveIntegerField(default=0)  # of its newest event
+    num_attempts = models.PositiveIntegerField(default=0)
     retries_used = models.PositiveIntegerField(default=0)
     node_retries_used = models.PositiveIntegerField(default=0)
     not_before = models.DateTimeField(null=True)  # backoff after a failure
@@ -98,7 +104,8 @@ class Attempt(models.Model):
     message = models.CharField(max_length=1000, blank=True)
     last_lines = models.JSONField(default=list)
     resumed_step = models.BigIntegerField(null=True)
-    command_seq = models.PositiveIntegerField(default=0)
+    command_seq = models.PositiveIntegerField(default=0)  # of its newest order
+    missing_since = models.DateTimeField(null=True)  # since when the conductor does not know of it
 
     class Meta:
         constraints = [

@@ -1,0 +1,140 @@
+"""What there is to know about queues, for one reader or for the engine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import Team, User
+from accounts.permissions import RULES, Action
+from accounts.selectors import teams_of
+from quotas.arithmetic import borrowed_milli, chain_of, parent_of
+from quotas.models import Holding, Queue
+from quotas.services.chains import amounts_of
+from refusals import NotFound
+from scheduling import model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueRow:
+    """One queue as its readers see it. `is_manageable`: this reader may change its quota."""
+
+    id: UUID
+    path: str
+    name: str
+    depth: int
+    team: str | None
+    guarantee_milli: int
+    limit_milli: int | None
+    weight: int
+    max_priority: int
+    used_milli: int
+    borrowed_milli: int
+    is_manageable: bool
+
+
+def visible_queues(user: User) -> QuerySet[Queue]:
+    """The queues of the user's teams, those below them and, for their numbers, those above; in path order."""
+    queues = Queue.objects.select_related("team", "parent").order_by("path")
+    if user.is_platform_admin and user.is_active:
+        return queues
+    own = Queue.objects.filter(team__in=teams_of(user)).values_list("path", flat=True)
+    paths = set(own)
+    above = {ancestor for path in paths for ancestor in chain_of(path)}
+    below = [Q(path__startswith=f"{path}/") for path in paths if parent_of(path) not in paths]
+    return queues.filter(Q(path__in=above) | _any(below))
+
+
+def queue_tree(user: User) -> list[QueueRow]:
+    """`visible_queues` as rows, parents before their children."""
+    managed = set(teams_with(user, Action.MANAGE_TEAM_QUOTA).values_list("id", flat=True))
+    return [_row(queue, user=user, managed=managed) for queue in visible_queues(user)]
+
+
+def queue_by_path(user: User, path: str) -> Queue:
+    """One queue that the user may see; `NotFound` for any other and for none alike."""
+    queue = visible_queues(user).filter(path=path).first()
+    if queue is None:
+        raise NotFound(kind=_("queue"), id=path)
+    return queue
+
+
+def queue_row(user: User, path: str) -> QueueRow:
+    """One row of `queue_tree`."""
+    managed = set(teams_with(user, Action.MANAGE_TEAM_QUOTA).values_list("id", flat=True))
+    return _row(queue_by_path(user, path), user=user, managed=managed)
+
+
+def queues_for(user: User) -> QuerySet[Queue]:
+    """The queues that the user may submit to, in path order: those that belong to a team of theirs."""
+    queues = Queue.objects.select_related("team").order_by("path")
+    return queues.filter(team__in=teams_with(user, Action.SUBMIT_JOB))
+
+
+def teams_with(user: User, action: Action) -> QuerySet[Team]:
+    """The teams in which the user may do this; the same table as `accounts.permissions.allowed`."""
+    teams = teams_of(user)
+    if user.is_platform_admin:
+        return teams
+    roles = [role for role, actions in RULES.items() if action in actions]
+    return teams.filter(memberships__user=user, memberships__role__in=roles)
+
+
+def chain_rows(path: str) -> list[Queue]:
+    """The queues from the root down to `path`, with their numbers, to say which of them is full."""
+    return list(Queue.objects.filter(path__in=chain_of(path)).order_by("path"))
+
+
+def demand() -> list[model.Queue]:
+    """The whole tree for the engine, in path order."""
+    return [
+        model.Queue(
+            path=model.QueuePath(queue.path),
+            parent=model.QueuePath(parent) if (parent := parent_of(queue.path)) else None,
+            guarantee_milli=queue.guarantee_milli,
+            limit_milli=queue.limit_milli,
+            weight=queue.weight,
+        )
+        for queue in Queue.objects.order_by("path")
+    ]
+
+
+def held_milli(holder_ids: list[UUID]) -> Mapping[UUID, int]:
+    """What each of these holders holds now; those that hold nothing are left out."""
+    live = Holding.objects.filter(holder_id__in=holder_ids, released_at__isnull=True)
+    return dict(live.values_list("holder_id", "amount_milli"))
+
+
+def live_holders() -> set[UUID]:
+    """Everyone who holds something now."""
+    live = Holding.objects.filter(released_at__isnull=True)
+    return set(live.values_list("holder_id", flat=True))
+
+
+def _row(queue: Queue, *, user: User, managed: set[UUID]) -> QueueRow:
+    names = chain_of(queue.path)
+    parent_team = queue.parent.team_id if queue.parent else None
+    return QueueRow(
+        id=queue.id,
+        path=queue.path,
+        name=queue.path.rpartition("/")[2],
+        depth=len(names) - 1,
+        team=queue.team.slug if queue.team else None,
+        guarantee_milli=queue.guarantee_milli,
+        limit_milli=queue.limit_milli,
+        weight=queue.weight,
+        max_priority=queue.max_priority,
+        used_milli=queue.used_milli,
+        borrowed_milli=borrowed_milli(amounts_of(queue)),
+        is_manageable=user.is_platform_admin or parent_team in managed,
+    )
+
+
+def _any(conditions: list[Q]) -> Q:
+    """One of the conditions; with none of them, nothing."""
+    found = Q(pk__in=[])
+    for condition in conditions:
+        found |= condition
+    return found

@@ -37,7 +37,7 @@ Placement = tuple[Worker, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A machine. `domains` maps each topology level from the widest (zone, spine, rack) to this node's domain there;
+    """A machine. `domains` maps each topology level from the widest (zone, spine, rack) to its domain there;
     `links` gives the link domain of each device (NVLink, HCCS): devices with equal names are joined.
     """
 
@@ -101,7 +101,20 @@ class Job:
 
 
 class ReasonCode(StrEnum):
-    """Why a job has no devices; in order of precedence, the first that holds is given."""
+    """Why a job has no devices; in order of precedence, the first that holds is given. Its params:
+
+    - never_fits, fragmented, no_capacity: `free_milli`, `wanted_milli`, `workers`, `largest_workers` (the
+      most that one allowed place holds; on the empty cluster for never_fits), `accelerators_milli`,
+      `cpus_milli` and `memory_bytes` of one worker, `level` (the narrowest one required, or ""), `types`
+      (joined by ", "), `queue`
+    - over_limit: `queue`, `limit_milli`, `wanted_milli`
+    - limit_now: the same and `used_milli`, `claimed_milli` (for jobs whose devices are being freed)
+    - waits_victims: `job` (a victim), `num_leaving`, `awaited_milli`
+    - kept_for_other: `job` (the other), `kept_milli`, `free_milli`, `wanted_milli`
+    - in_order: `job` (the one ahead), `queue`
+    - share: `queue`, `used_milli`, `guarantee_milli`, `other` (the queue that uses most), `free_milli`,
+      `wanted_milli`
+    """
 
     NEVER_FITS = "never_fits"  # not even on the empty, healthy cluster
     OVER_LIMIT = "over_limit"  # the request alone exceeds a limit of its queue or an ancestor
@@ -114,13 +127,28 @@ class ReasonCode(StrEnum):
     NO_CAPACITY = "no_capacity"  # too few are free
 
 
+class Help(StrEnum):
+    """What would help a waiting job. The edge has a sentence for each."""
+
+    ASK_FOR_LESS = "ask_for_less"
+    RELAX_TOPOLOGY = "relax_topology"  # without its required level it would fit
+    ALLOW_MORE_TYPES = "allow_more_types"  # on other accelerator types it would fit
+    RAISE_LIMIT = "raise_limit"  # or ask for less than the limit
+    WAIT_FOR_QUEUE = "wait_for_queue"  # other jobs of the queue named have to end, or its limit be raised
+    STARTS_WHEN_FREED = "starts_when_freed"  # nothing to do
+    STARTS_AFTER_OTHER = "starts_after_other"  # the job named comes first
+    SMALLER_WORKERS = "smaller_workers"  # with fewer devices in each worker it would fit sooner
+    RAISE_GUARANTEE = "raise_guarantee"  # or wait until the others end
+    WAIT_FOR_DEVICES = "wait_for_devices"  # running jobs have to end
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
     """A code, its numbers (JSON-ready, named for the sentence that shows them), and what would help."""
 
     code: ReasonCode
     params: Mapping[str, int | str] = field(default_factory=dict)
-    help: str = ""  # a stable code of the sentence "what would help"; rendered at the edge
+    help: Help = Help.WAIT_FOR_DEVICES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +178,7 @@ class Evict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keep:
-    """Keep these devices for a job until it starts or is withdrawn: the ones being freed for it and those it needs beside."""
+    """Keep these devices for a job until it starts or is withdrawn: being freed for it, or needed beside."""
 
     job: JobId
     placement: Placement
@@ -181,7 +209,10 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to do now, and one reason for each job that waits afterwards. Everything in canonical order."""
+    """What to do now, and one reason for each job that waits afterwards. Everything in canonical order.
+
+    `keeps` is the whole list: a waiting job that is not in it keeps nothing from now on.
+    """
 
     starts: tuple[Start, ...] = ()
     evictions: tuple[Evict, ...] = ()

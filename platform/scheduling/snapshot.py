@@ -8,8 +8,8 @@ from scheduling.model import Job, Node, Queue
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Nodes, queues and jobs (waiting, placed and leaving). Build it with `Snapshot.of`: equal rows in any order
-    give an equal snapshot, hence an equal plan.
+    """Nodes, queues and jobs (waiting, placed and leaving). Build it with `Snapshot.of`: equal rows in any
+    order give an equal snapshot, hence an equal plan.
     """
 
     nodes: tuple[Node, ...]

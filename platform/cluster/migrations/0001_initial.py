@@ -4,52 +4,66 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Conductor',
+            name="Conductor",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('epoch', models.BigIntegerField(default=0)),
-                ('incarnation', models.CharField(blank=True, max_length=40)),
-                ('last_seen_at', models.DateTimeField(null=True)),
-                ('attempts', models.JSONField(default=dict)),
-                ('rebuilt', models.BooleanField(default=False)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("epoch", models.BigIntegerField(default=0)),
+                ("incarnation", models.CharField(blank=True, max_length=40)),
+                ("last_seen_at", models.DateTimeField(null=True)),
+                ("attempts", models.JSONField(default=dict)),
+                ("rebuilt", models.BooleanField(default=False)),
             ],
         ),
         migrations.CreateModel(
-            name='Node',
+            name="Node",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=120, unique=True)),
-                ('state', models.CharField(choices=[('ready', 'Ready'), ('unreachable', 'Unreachable'), ('removed', 'Removed')], max_length=16)),
-                ('state_changed_at', models.DateTimeField()),
-                ('problem', models.CharField(blank=True, max_length=300)),
-                ('cordoned', models.BooleanField(default=False)),
-                ('cordon_reason', models.CharField(blank=True, max_length=300)),
-                ('ray_node_id', models.CharField(max_length=80)),
-                ('address', models.CharField(max_length=80)),
-                ('labels', models.JSONField(default=dict)),
-                ('accelerator_type', models.CharField(max_length=60)),
-                ('num_accelerators', models.PositiveIntegerField()),
-                ('cpus_milli', models.PositiveIntegerField()),
-                ('memory_bytes', models.BigIntegerField()),
-                ('metrics', models.JSONField(default=dict)),
-                ('last_seen_at', models.DateTimeField()),
-                ('first_seen_at', models.DateTimeField()),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=120, unique=True)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("ready", "Ready"), ("unreachable", "Unreachable"), ("removed", "Removed")],
+                        max_length=16,
+                    ),
+                ),
+                ("state_changed_at", models.DateTimeField()),
+                ("problem", models.CharField(blank=True, max_length=300)),
+                ("cordoned", models.BooleanField(default=False)),
+                ("cordon_reason", models.CharField(blank=True, max_length=300)),
+                ("ray_node_id", models.CharField(max_length=80)),
+                ("address", models.CharField(max_length=80)),
+                ("labels", models.JSONField(default=dict)),
+                ("accelerator_type", models.CharField(max_length=60)),
+                ("num_accelerators", models.PositiveIntegerField()),
+                ("cpus_milli", models.PositiveIntegerField()),
+                ("memory_bytes", models.BigIntegerField()),
+                ("metrics", models.JSONField(default=dict)),
+                ("last_seen_at", models.DateTimeField()),
+                ("first_seen_at", models.DateTimeField()),
             ],
         ),
         migrations.CreateModel(
-            name='ReportCursor',
+            name="ReportCursor",
             fields=[
-                ('incarnation', models.CharField(max_length=40, primary_key=True, serialize=False)),
-                ('seq', models.BigIntegerField(default=0)),
-                ('updated_at', models.DateTimeField()),
+                ("incarnation", models.CharField(max_length=40, primary_key=True, serialize=False)),
+                ("seq", models.BigIntegerField(default=0)),
+                ("updated_at", models.DateTimeField()),
             ],
         ),
     ]

@@ -1,4 +1,4 @@
-"""The app's name for Django."""
+"""The app's name for Django, and what the project sets up once."""
 
 from django.apps import AppConfig
 
@@ -8,3 +8,7 @@ class PortalConfig(AppConfig):
 
     name = "portal"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register checks and the API's description, and make our Celery the one that tasks are sent with."""
+        from portal import celery, checks, openapi  # noqa: F401

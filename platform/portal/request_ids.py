@@ -1,9 +1,10 @@
-"""A short id per request: in the answer's header, in error bodies, and on every log line of the request."""
+"""A short id per request or task: in the answer's header, in error bodies, and on every log line of it."""
 
 import logging
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from django.http import HttpRequest, HttpResponseBase
@@ -16,6 +17,16 @@ _current: ContextVar[str] = ContextVar("request_id", default="-")
 def current_request_id() -> str:
     """The id of the request that is being answered, or `-` outside of one."""
     return _current.get()
+
+
+@contextmanager
+def task_id_in_logs(task_id: str) -> Iterator[None]:
+    """Let log lines carry the id of a task, which has no request."""
+    token = _current.set(task_id)
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 class RequestIdMiddleware:

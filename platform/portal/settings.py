@@ -58,6 +58,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "portal.request_ids.RequestIdMiddleware",
+    "portal.metrics.MetricsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "portal.content_policy.ContentPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

@@ -119,7 +119,7 @@ def topology_tree(used: Used | None = None) -> tuple[Domain, ...]:
 
 
 def supply() -> list[model.Node]:
-    """The nodes for the engine; those that are unreachable or cordoned hold what they hold and get nothing."""
+    """The nodes for the engine; unreachable and cordoned ones hold what they hold and get nothing."""
     return [_supply_of(node) for node in present_nodes()]
 
 

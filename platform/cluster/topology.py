@@ -33,8 +33,9 @@ class Domain:
 
 
 def domains_of(name: str, labels: Mapping[str, str], levels: Sequence[str]) -> dict[str, str]:
-    """The node's domain on each level, widest first, each named by its whole way: racks of two zones may share
-    a label and are still two. A node without a label is alone on that level.
+    """The node's domain on each level, widest first, each named by its whole way.
+
+    Racks of two zones may share a label and are still two. A node without a label is alone on that level.
     """
     domains: dict[str, str] = {}
     way = ""

@@ -36,9 +36,8 @@ def record_inventory(inventory: Inventory, *, now: datetime) -> InventoryChange:
         _note_conductor(lock_conductor(), inventory, now)
         known = {node.name: node for node in Node.objects.select_for_update(no_key=True).order_by("name")}
         before = {name: _planned(node) for name, node in known.items()}
-        reported = {
-            report.name: _take_in(known.get(report.name), report, now) for report in _distinct(inventory)
-        }
+        reports = _distinct(inventory)
+        reported = {name: _take_in(known.get(name), report, now) for name, report in reports.items()}
         gone = [node for name, node in known.items() if name not in reported]
         missing = [node for node in gone if _lose(node, Problem.GONE, now)]
         _write(reported.values())
@@ -78,11 +77,10 @@ def _note_conductor(conductor: Conductor, inventory: Inventory, now: datetime) -
     conductor.save(update_fields=["last_seen_at", "attempts", "rebuilt"])
 
 
-def _distinct(inventory: Inventory) -> Iterable[NodeReport]:
+def _distinct(inventory: Inventory) -> dict[str, NodeReport]:
     """One report per name: a node that was restarted may be listed beside its dead predecessor."""
-    return {
-        report.name: report for report in sorted(inventory.nodes, key=lambda report: report.alive)
-    }.values()
+    living_last = sorted(inventory.nodes, key=lambda report: report.alive)
+    return {report.name: report for report in living_last}
 
 
 def _take_in(node: Node | None, report: NodeReport, now: datetime) -> Node:

@@ -4,27 +4,34 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='MetricPoint',
+            name="MetricPoint",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('job_id', models.UUIDField()),
-                ('attempt_id', models.UUIDField()),
-                ('rank', models.PositiveIntegerField()),
-                ('step', models.BigIntegerField()),
-                ('at', models.DateTimeField()),
-                ('values', models.JSONField()),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("job_id", models.UUIDField()),
+                ("attempt_id", models.UUIDField()),
+                ("rank", models.PositiveIntegerField()),
+                ("step", models.BigIntegerField()),
+                ("at", models.DateTimeField()),
+                ("values", models.JSONField()),
             ],
             options={
-                'indexes': [models.Index(fields=['job_id', 'step'], name='metric_point_by_job')],
-                'constraints': [models.UniqueConstraint(fields=('attempt_id', 'rank', 'step'), name='metric_point_once_per_step')],
+                "indexes": [models.Index(fields=["job_id", "step"], name="metric_point_by_job")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("attempt_id", "rank", "step"), name="metric_point_once_per_step"
+                    )
+                ],
             },
         ),
     ]

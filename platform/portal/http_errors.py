@@ -24,7 +24,7 @@ from refusals import Problem, Refusal
 
 logger = logging.getLogger(__name__)
 
-JSON_PREFIXES = ("/api/", "/runtime/", "/stream/")
+JSON_PREFIXES = ("/api/", "/runtime/", "/stream/", "/metrics", "/healthz", "/readyz")
 # Input that no check foresaw but that the database or a codec cannot hold: a NUL, half a surrogate pair, a
 # number beyond its column, a document nested thousands deep. The caller's doing, so never a 500.
 UNSTORABLE = (DataError, UnicodeEncodeError, RecursionError)

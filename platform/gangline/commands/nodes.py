@@ -1,0 +1,62 @@
+"""`gangline nodes`: the machines, and taking them out of service."""
+
+from typing import Annotated, Any
+
+import typer
+
+from gangline.connection import connect
+from gangline.render import Column, Format, Output, emit
+from gangline.units import amount, plain
+
+Json = dict[str, Any]
+group = typer.Typer(help="The cluster's machines.", no_args_is_help=True)
+NodeName = Annotated[str, typer.Argument(metavar="NODE", help="The node's name.", show_default=False)]
+
+
+def _state(node: Json) -> str:
+    return f"{node['state']}, cordoned" if node.get("cordoned") else str(node["state"])
+
+
+def _jobs(node: Json) -> str:
+    return ", ".join(f"{plain(job['name'])} {job['devices']}" for job in node.get("jobs") or ())
+
+
+COLUMNS = (
+    Column("NAME", lambda node: node["name"]),
+    Column("STATE", _state),
+    Column("TYPE", lambda node: node["accelerator_type"]),
+    Column("USED", lambda node: f"{amount(node['used'])}/{node['num_accelerators']}", right=True),
+    Column("ZONE", lambda node: (node.get("labels") or {}).get("gangline.zone")),
+    Column("RACK", lambda node: (node.get("labels") or {}).get("gangline.rack")),
+    Column("JOBS", _jobs),
+    Column("PROBLEM", lambda node: node.get("problem") or node.get("cordon_reason")),
+)
+
+
+@group.command("list")
+def list_nodes(ctx: typer.Context, *, output: Output = Format.TABLE) -> None:
+    """List the nodes, what runs on them and what is wrong with them."""
+    with connect(ctx) as portal:
+        nodes = list(portal.pages("cluster/nodes"))
+    emit(nodes, output=output, columns=COLUMNS, name=lambda node: node["name"])
+
+
+@group.command("cordon")
+def cordon(
+    ctx: typer.Context,
+    *,
+    node: NodeName,
+    reason: Annotated[str, typer.Option(help="Why, for those who look at the node.")] = "",
+) -> None:
+    """Start nothing new on a node. What runs there goes on."""
+    with connect(ctx) as portal:
+        portal.post(f"nodes/{node}/cordon", {"reason": reason})
+    typer.echo(f"{node} is cordoned.")
+
+
+@group.command("uncordon")
+def uncordon(ctx: typer.Context, *, node: NodeName) -> None:
+    """Use a cordoned node again."""
+    with connect(ctx) as portal:
+        portal.post(f"nodes/{node}/uncordon")
+    typer.echo(f"{node} is in use again.")

@@ -1,0 +1,77 @@
+"""`gangline quota`: what a queue is guaranteed and limited to."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from gangline.connection import connect
+from gangline.errors import BadUsage, Refused
+from gangline.queues_shown import QUEUE_TABLE
+from gangline.render import Format, Output, emit
+
+if TYPE_CHECKING:
+    from gangline.client import Portal
+
+Json = dict[str, Any]
+group = typer.Typer(help="Guarantees and limits of queues.", no_args_is_help=True)
+QueuePath = Annotated[
+    str, typer.Argument(metavar="QUEUE", help="The queue's path, e.g. research/nlp.", show_default=False)
+]
+
+
+@group.command("show")
+def show(ctx: typer.Context, *, queue: QueuePath, output: Output = Format.TABLE) -> None:
+    """Show one queue with the queues below it."""
+    with connect(ctx) as portal:
+        found = _subtree(portal, queue)
+    emit(found, output=output, columns=QUEUE_TABLE, name=lambda item: item["path"])
+
+
+@group.command("set")
+def change(
+    ctx: typer.Context,
+    *,
+    queue: QueuePath,
+    guarantee: Annotated[
+        float | None, typer.Option(min=0, help="Accelerators that it gets back when it asks.")
+    ] = None,
+    limit: Annotated[
+        str | None, typer.Option(help="Accelerators that it never exceeds; `none` for no limit.")
+    ] = None,
+    weight: Annotated[int | None, typer.Option(min=1, help="Its share of what nobody is guaranteed.")] = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """Change a queue's quota. Below present use nothing is stopped, and nothing admitted until use falls."""
+    given = {"guarantee": guarantee, "weight": weight}
+    changes = {name: value for name, value in given.items() if value is not None}
+    if limit is not None:
+        changes["limit"] = _limit(limit)
+    if not changes:
+        raise BadUsage("Nothing to change was given.", todo="Give --guarantee, --limit or --weight.")
+    with connect(ctx) as portal:
+        changed = portal.patch(f"queues/{quote(queue)}", changes)
+    emit([changed], output=output, columns=QUEUE_TABLE, name=lambda item: item["path"])
+
+
+def _limit(text: str) -> Any:
+    if text == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise BadUsage(
+            f"{text!r} is not a number of accelerators.", todo="Give a number, or `none`."
+        ) from None
+
+
+def _subtree(portal: "Portal", path: str) -> list[Json]:
+    found = [queue for queue in portal.pages("queues") if f"{queue['path']}/".startswith(f"{path}/")]
+    if not found:
+        raise Refused(
+            f"There is no queue {path!r}.",
+            status=404,
+            code="not_found",
+            todo="See what there is with `gangline queues`.",
+        )
+    return found

@@ -1,0 +1,146 @@
+"""Judges from the records whether the demo's story really happened. Pure: records in, findings out."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from gangline.demo.evidence import Json, Record
+
+MEAN_OF = 5  # losses at either end: one step's loss is noisy
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that had to happen, whether it did, and what was seen."""
+
+    claim: str
+    holds: bool
+    seen: str
+
+
+def judge(pretraining: Record, guaranteed: Record, urgent: Record) -> tuple[Finding, ...]:
+    """Every claim that the demo makes, checked."""
+    return (
+        *(_succeeded(record) for record in (pretraining, guaranteed, urgent)),
+        _borrowed_everything(pretraining),
+        _told(pretraining, "reclaimed", "was told to give back what it had borrowed"),
+        _told(pretraining, "preempted", "was told to leave for the urgent job"),
+        _gave_way(pretraining, guaranteed, 0),
+        _gave_way(pretraining, urgent, 1),
+        _resumed_where_it_left(pretraining),
+        _lost_nothing(pretraining),
+        *(_every_step_once(record) for record in (pretraining, guaranteed, urgent)),
+        *(_loss_fell(record) for record in (pretraining, guaranteed, urgent)),
+    )
+
+
+def mean_losses(record: Record) -> tuple[float, float] | None:
+    """The mean of the first and of the last few losses; None without any."""
+    losses = [point.loss for point in record.losses]
+    if not losses:
+        return None
+    return _mean(losses[:MEAN_OF]), _mean(losses[-MEAN_OF:])
+
+
+def _succeeded(record: Record) -> Finding:
+    return Finding(
+        f"{record.job['name']} succeeded", record.job["state"] == "succeeded", str(record.job["state"])
+    )
+
+
+def _borrowed_everything(record: Record) -> Finding:
+    placement = record.attempts[0]["placement"] if record.attempts else []
+    nodes, slots = {slot["node"] for slot in placement}, sum(len(slot["devices"]) for slot in placement)
+    claim = f"{record.job['name']} first ran on 4 nodes and 16 slots"
+    return Finding(claim, (len(nodes), slots) == (4, 16), f"{len(nodes)} nodes, {slots} slots")
+
+
+def _told(record: Record, cause: str, what: str) -> Finding:
+    told = record.stops(cause)
+    return Finding(
+        f"{record.job['name']} {what}", len(told) == 1, f"{len(told)} stop orders because it was {cause}"
+    )
+
+
+def _gave_way(left: Record, came: Record, number: int) -> Finding:
+    """The newcomer started when that attempt had ended, and the next attempt when the newcomer had."""
+    claim = f"{came.job['name']} ran while {left.job['name']} was away"
+    if len(left.attempts) <= number + 1 or not came.attempts:
+        return Finding(claim, False, f"{len(left.attempts)} and {len(came.attempts)} attempts")
+    times = [
+        left.attempts[number]["ended_at"],
+        came.attempts[0]["running_at"],
+        came.attempts[-1]["ended_at"],
+        left.attempts[number + 1]["running_at"],
+    ]
+    return Finding(
+        claim, None not in times and times == sorted(times, key=_time), " < ".join(map(str, times))
+    )
+
+
+def _resumed_where_it_left(record: Record) -> Finding:
+    """Each attempt after the first began at a step that the one before saved on leaving."""
+    resumed = [attempt["resumed_step"] for attempt in record.attempts[1:]]
+    saved = record.saved_steps()
+    holds = len(resumed) == 2 and all(step in saved for step in resumed) and all(step for step in resumed)
+    return Finding(
+        f"{record.job['name']} resumed from the steps it saved on leaving", holds, f"resumed at {resumed}"
+    )
+
+
+def _lost_nothing(record: Record) -> Finding:
+    """The steps up to a saved one were done before that attempt ended, later ones after the next had begun:
+    no step was trained and thrown away, none was done twice.
+    """
+    wrong = [
+        point.step
+        for before, after in zip(record.attempts, record.attempts[1:], strict=False)
+        for point in record.losses
+        if not _is_in_its_attempt(point.step, point.at, before, after)
+    ]
+    holds = len(record.attempts) > 1 and not wrong
+    return Finding(
+        f"{record.job['name']} did no step twice", holds, f"steps in the wrong attempt: {wrong[:10]}"
+    )
+
+
+def _is_in_its_attempt(step: int, at: datetime, before: Json, after: Json) -> bool:
+    if None in (after["resumed_step"], before["ended_at"], after["ordered_at"]):
+        return False
+    if step <= after["resumed_step"]:
+        return at <= _time(before["ended_at"])
+    return at >= _time(after["ordered_at"])
+
+
+def _every_step_once(record: Record) -> Finding:
+    steps = [point.step for point in record.losses]
+    expected = list(range(1, (record.job["total_steps"] or 0) + 1))
+    holds = bool(steps) and steps == expected
+    return Finding(
+        f"{record.job['name']} reported every step once", holds, f"{_ranges(steps)} of {len(expected)}"
+    )
+
+
+def _loss_fell(record: Record) -> Finding:
+    means = mean_losses(record)
+    seen = "no loss" if means is None else f"{means[0]:.4f} to {means[1]:.4f}"
+    return Finding(f"the loss of {record.job['name']} fell", means is not None and means[1] < means[0], seen)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _ranges(steps: Iterable[int]) -> str:
+    """Steps in short: 1-60, 62-100."""
+    ranges: list[list[int]] = []
+    for step in steps:
+        if ranges and step == ranges[-1][1] + 1:
+            ranges[-1][1] = step
+        else:
+            ranges.append([step, step])
+    return ", ".join(f"{first}-{last}" for first, last in ranges[:10]) or "none"

@@ -1,0 +1,91 @@
+"""Sentences about jobs in the reader's language: why one waits and what would help. Pure.
+
+How it ended is in `explain_causes.py`, what happened in `explain_events.py`; all is imported from here.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from jobs.explain_causes import cause_help, cause_label, cause_sentence, filled, state_label
+from jobs.explain_events import event_sentence
+from scheduling.model import Help, ReasonCode
+
+__all__ = [
+    "cause_help",
+    "cause_label",
+    "cause_sentence",
+    "event_sentence",
+    "help_sentence",
+    "reason_sentence",
+    "state_label",
+]
+
+_REASONS: Mapping[ReasonCode, str | Promise] = {
+    ReasonCode.NEVER_FITS: _(
+        "It can never start as it is: it asks for %(workers)s workers of %(accelerators)s accelerators each, "
+        "and even the empty cluster has room for %(largest_workers)s of them%(place)s."
+    ),
+    ReasonCode.OVER_LIMIT: _(
+        "It asks for %(wanted)s accelerators, but queue %(queue)s may never use more than %(limit)s."
+    ),
+    ReasonCode.LIMIT_NOW: _(
+        "Queue %(queue)s has used up its quota: %(used)s of %(limit)s accelerators are in use, "
+        "and this job asks for %(wanted)s."
+    ),
+    ReasonCode.WAITS_VICTIMS: _(
+        "Devices are being freed for it: %(num_leaving)s jobs are leaving, "
+        "%(awaited)s accelerators are awaited."
+    ),
+    ReasonCode.KEPT_FOR_OTHER: _(
+        "%(free)s accelerators are free, but %(kept)s of them are kept for another job that comes first; "
+        "this job asks for %(wanted)s."
+    ),
+    ReasonCode.IN_ORDER: _("It would fit, but strict order in queue %(queue)s puts another job first."),
+    ReasonCode.FRAGMENTED: _(
+        "%(free)s accelerators are free and %(wanted)s are wanted, but scattered: "
+        "room for %(largest_workers)s of %(workers)s workers%(place)s."
+    ),
+    ReasonCode.SHARE: _(
+        "%(free)s accelerators are free and %(wanted)s are wanted. Queue %(queue)s uses %(used)s of the "
+        "%(guarantee)s guaranteed to it, so it may not take any from queue %(other)s."
+    ),
+    ReasonCode.NO_CAPACITY: _("%(free)s accelerators are free, and it asks for %(wanted)s."),
+}
+
+_HELP: Mapping[Help, str | Promise] = {
+    Help.ASK_FOR_LESS: _("Ask for fewer or smaller workers."),
+    Help.RELAX_TOPOLOGY: _("It would fit without its topology rule: make the rule preferred, or drop it."),
+    Help.ALLOW_MORE_TYPES: _("It would fit on other accelerator types: allow more of them."),
+    Help.RAISE_LIMIT: _("Ask for less, or ask an admin to raise the limit of queue %(queue)s."),
+    Help.WAIT_FOR_QUEUE: _("Other jobs of queue %(queue)s have to end first, or its limit has to be raised."),
+    Help.STARTS_WHEN_FREED: _("Nothing to do: it starts as soon as they are free."),
+    Help.STARTS_AFTER_OTHER: _("Nothing to do: its turn comes after the other job."),
+    Help.SMALLER_WORKERS: _("With fewer accelerators in each worker it would fit sooner."),
+    Help.RAISE_GUARANTEE: _("Wait until others end, or ask an admin to raise the queue's guarantee."),
+    Help.WAIT_FOR_DEVICES: _("Running jobs have to end first."),
+}
+
+
+def reason_sentence(reason: Mapping[str, Any]) -> str:
+    """Why a job has no devices, with the engine's numbers. `reason`: a stored `scheduling.Reason`."""
+    return filled(_REASONS[ReasonCode(reason["code"])], _devices(reason.get("params", {})))
+
+
+def help_sentence(reason: Mapping[str, Any]) -> str:
+    """What would let the job start sooner."""
+    return filled(_HELP[Help(reason["help"])], reason.get("params", {}))
+
+
+def _devices(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The engine's numbers as people read them: devices, not milli-units, and a place where one is named."""
+    amounts = {
+        key.removesuffix("_milli"): f"{value / 1000:g}"
+        for key, value in params.items()
+        if key.endswith("_milli")
+    }
+    level = params.get("level")
+    place = _(" within one %(level)s") % {"level": level} if level else ""
+    return {**params, **amounts, "place": place}

@@ -19,6 +19,13 @@ class LostRace(Conflict):
     template = _("The job changed meanwhile. Look at it again and decide anew.")
 
 
+class CheckpointGone(Conflict):
+    """The checkpoint that a job was to start from is damaged or deleted."""
+
+    code = "checkpoint_gone"
+    template = _("Checkpoint %(id)s cannot be started from any more. Choose another one.")
+
+
 class StreamGap(Conflict):
     """Bytes of a stream arrived that do not follow on what is there."""
 

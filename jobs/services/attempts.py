@@ -1,0 +1,115 @@
+"""Effects of transitions on attempts: opened with devices held and a launch order, told to stop, closed."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from eventlog.services import enqueue_command
+from jobs.models import Attempt, Job
+from jobs.services.launch import launch_spec, placement_rows
+from jobs.services.transition import Done, Effect
+from quotas.services import hold, release
+from ray_runtime.protocol import EndCause, OrderKind, StopIntent, StopOrder
+from scheduling.model import Placement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptEnd:
+    """How an attempt ended, as reported; texts are already fit to be stored."""
+
+    cause: EndCause
+    finished: bool = False
+    exit_code: int | None = None
+    rank: int | None = None
+    node: str = ""
+    message: str = ""
+    last_lines: list[str] = field(default_factory=list)
+
+
+def live_attempt(job: Job) -> Attempt:
+    """The attempt that holds the job's devices. There is one exactly while the job is placed."""
+    return job.attempts.get(ended_at__isnull=True)
+
+
+def open_attempt(placement: Placement, *, accelerator_type: str) -> Effect:
+    """Hold the devices in the ledger and order the launch. Refuses with `LimitReached`."""
+
+    def effect(job: Job, now: datetime) -> Done:
+        attempt = Attempt(
+            job=job,
+            number=job.num_attempts + 1,
+            placement=placement_rows(placement),
+            accelerator_type=accelerator_type,
+            ordered_at=now,
+        )
+        total = job.num_workers * job.accelerators_milli
+        hold(holder_id=attempt.id, queue_id=job.queue_id, amount_milli=total, user_id=job.owner_id, now=now)
+        attempt.save()
+        job.num_attempts = attempt.number
+        _order(attempt, OrderKind.LAUNCH, launch_spec(job, attempt).to_json(), now=now)
+        nodes = sorted({worker.node for worker in placement})
+        return Done(attempt_id=attempt.id, data={"attempt": attempt.number, "nodes": nodes, "milli": total})
+
+    return effect
+
+
+def mark_running(job: Job, now: datetime) -> Done:
+    """Every worker of the gang has been started."""
+    attempt = live_attempt(job)
+    attempt.running_at = now
+    attempt.save(update_fields=["running_at"])
+    return Done(attempt_id=attempt.id, data={"attempt": attempt.number})
+
+
+def order_stop(intent: StopIntent, *, reason: str, data: dict[str, Any] | None = None) -> Effect:
+    """Send a stop order with the job's own grace; a later, stronger one is a further order."""
+
+    def effect(job: Job, now: datetime) -> Done:
+        attempt = live_attempt(job)
+        order = StopOrder(intent=intent, grace_seconds=job.grace_seconds, reason=reason)
+        attempt.stop_ordered_at = attempt.stop_ordered_at or now
+        attempt.save(update_fields=["stop_ordered_at"])
+        _order(attempt, OrderKind.STOP, order.to_json(), now=now)
+        return Done(attempt_id=attempt.id, data={"attempt": attempt.number, **(data or {})})
+
+    return effect
+
+
+def close_attempt(end: AttemptEnd) -> Effect:
+    """Note how it ended and give its devices back to the ledger: no process of it is alive any more."""
+
+    def effect(job: Job, now: datetime) -> Done:
+        attempt = live_attempt(job)
+        attempt.ended_at = now
+        attempt.end_cause = end.cause
+        attempt.exit_code = end.exit_code
+        attempt.failed_rank = end.rank
+        attempt.failed_node = end.node
+        attempt.message = end.message
+        attempt.last_lines = end.last_lines
+        attempt.save()
+        release(holder_id=attempt.id, now=now)
+        told = {"exit_code": end.exit_code, "rank": end.rank, "node": end.node, "message": end.message}
+        given = {key: value for key, value in told.items() if value not in (None, "")}
+        return Done(attempt_id=attempt.id, data={"attempt": attempt.number, "end_cause": end.cause, **given})
+
+    return effect
+
+
+def stop_again(attempt: Attempt, *, now: datetime) -> None:
+    """Order the cluster to drop an attempt that has ended here; the ledger has nothing of it any more."""
+    order = StopOrder(intent=StopIntent.CANCEL, grace_seconds=0, reason="ended")
+    _order(attempt, OrderKind.STOP, order.to_json(), now=now)
+
+
+def is_live(attempt_id: UUID) -> bool:
+    """Whether the attempt has not ended. Certain only under its job's lock."""
+    return Attempt.objects.filter(id=attempt_id, ended_at__isnull=True).exists()
+
+
+def _order(attempt: Attempt, kind: OrderKind, payload: dict[str, Any], *, now: datetime) -> None:
+    """The attempt's next order. The caller holds the job's lock, so numbers are given out one at a time."""
+    attempt.command_seq += 1
+    attempt.save(update_fields=["command_seq"])
+    enqueue_command(attempt_id=attempt.id, seq=attempt.command_seq, kind=kind, payload=payload, now=now)

@@ -1,0 +1,174 @@
+"""A new job: its document checked against what this user may use, then stored, waiting for devices."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import Role, Team, User
+from accounts.permissions import Action, require
+from accounts.selectors import role_of
+from artifacts.models import Checkpoint, CheckpointState, CodeArchive
+from eventlog.wakeups import wake_tick
+from jobs import spec
+from jobs.lifecycle import Cause, State
+from jobs.models import Job
+from jobs.services.transition import record_event
+from jobs.spec_model import MAX_PRIORITY, PRIORITIES, JobSpec
+from quotas.models import Queue
+from quotas.selectors import chain_rows, queues_for, visible_queues
+from refusals import Invalid, Problem
+from scheduling.model import LINK_LEVEL, NODE_LEVEL
+
+# What a role may ask for at most; a queue may have a lower ceiling of its own.
+ROLE_CEILINGS = {Role.MEMBER: PRIORITIES["urgent"], Role.TEAM_ADMIN: MAX_PRIORITY}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """A document that was found good, with the rows that it names."""
+
+    spec: JobSpec
+    queue: Queue
+    team: Team
+    code: CodeArchive | None
+
+
+def submit_job(*, user: User, document: object, code: CodeArchive | None, now: datetime) -> Job:
+    """Store a job for this user and wake the tick. `code`: an archive sent along.
+
+    Raises `Invalid` with every problem at once, `Forbidden` for a viewer.
+    """
+    submission = check_submission(user=user, document=document, code=code)
+    with transaction.atomic():
+        job = _job_of(submission, owner=user, now=now)
+        job.save(force_insert=True)
+        record_event(job, "submitted", now=now, cause=Cause.SUBMITTED, actor_id=user.pk, data=_submitted(job))
+        wake_tick()
+    return job
+
+
+def check_submission(*, user: User, document: object, code: CodeArchive | None = None) -> Submission:
+    """Read the document and look up what it names. Raises as `submit_job` does; stores nothing."""
+    wanted = spec.parse(document, levels=topology_levels())
+    queue = find_queue(user, wanted.queue)
+    team = queue.team
+    if team is None:
+        raise Invalid(details=[Problem("queue", _("belongs to no team; choose one of a team's queues"))])
+    require(user, Action.SUBMIT_JOB, team=team, kind=_("queue"), id=queue.path)
+    archive, problems = _find_code(wanted.code, code, team)
+    problems += [*priority_problems(user, queue, wanted.priority), *_source_problems(wanted, team)]
+    if problems:
+        raise Invalid(details=problems)
+    named = replace(wanted, queue=queue.path, code=str(archive.id) if archive else None)
+    return Submission(spec=named, queue=queue, team=team, code=archive)
+
+
+def topology_levels() -> tuple[str, ...]:
+    """The levels that a job may name: the cluster's, the node and the link domain."""
+    return tuple(dict.fromkeys([*settings.ENV.topology_levels, NODE_LEVEL, LINK_LEVEL]))
+
+
+def find_queue(user: User, path: str | None) -> Queue:
+    """The queue that a document names; without a name, the only one that the user has."""
+    if path is None:
+        own = list(queues_for(user)[:2])
+        if len(own) == 1:
+            return own[0]
+        raise _queue_problem(user, _("is required; yours are: %(yours)s"))
+    queue = visible_queues(user).filter(path=path).first()
+    if queue is None:
+        raise _queue_problem(user, _("is not a queue of your teams; yours are: %(yours)s"))
+    return queue
+
+
+def _queue_problem(user: User, problem: str | Promise) -> Invalid:
+    yours = ", ".join(queue.path for queue in queues_for(user)[:20]) or "–"
+    return Invalid(details=[Problem("queue", str(problem) % {"yours": yours})])
+
+
+def priority_problems(user: User, queue: Queue, priority: int) -> list[Problem]:
+    """Whether the priority is within the ceilings of the user's role and of the queue with all above it."""
+    role = role_of(user, queue.team) if queue.team else None
+    ceiling = min(ROLE_CEILINGS.get(role, MAX_PRIORITY) if role else MAX_PRIORITY, _queue_ceiling(queue))
+    if priority <= ceiling:
+        return []
+    texts = {"ceiling": ceiling, "queue": queue.path, "priority": priority}
+    problem = _("of %(priority)s is above %(ceiling)s, the most that you may use in queue %(queue)s") % texts
+    return [Problem("priority", problem)]
+
+
+def _queue_ceiling(queue: Queue) -> int:
+    return min(row.max_priority for row in chain_rows(queue.path))
+
+
+def _find_code(
+    named: str | None, uploaded: CodeArchive | None, team: Team
+) -> tuple[CodeArchive | None, list[Problem]]:
+    """The uploaded archive wins over what the document says: `code: .` names a folder of the sender."""
+    if uploaded is not None or named is None:
+        return uploaded, []
+    key = _uuid(named)
+    found = CodeArchive.objects.filter(id=key, team=team).first() if key else None
+    problem = _("is not an archive of this team; upload the folder or archive along with the job")
+    return found, [] if found else [Problem("code", problem)]
+
+
+def _source_problems(wanted: JobSpec, team: Team) -> list[Problem]:
+    if wanted.checkpoint.source is None:
+        return []
+    key = _uuid(wanted.checkpoint.source)
+    found = Checkpoint.objects.filter(id=key, state=CheckpointState.WHOLE).first() if key else None
+    if found and Job.objects.filter(id=found.job_id, team=team).exists():
+        return []
+    return [Problem("checkpoint.from", _("is not a whole checkpoint of a job of this team"))]
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+def _job_of(submission: Submission, *, owner: User, now: datetime) -> Job:
+    wanted = submission.spec
+    return Job(
+        id=uuid4(),
+        name=wanted.name,
+        team=submission.team,
+        queue=submission.queue,
+        owner=owner,
+        code=submission.code,
+        spec=spec.to_document(wanted),
+        priority=wanted.priority,
+        num_workers=wanted.workers,
+        accelerators_milli=wanted.resources.accelerators_milli,
+        cpus_milli=wanted.resources.cpus_milli,
+        memory_bytes=wanted.resources.memory_bytes,
+        max_runtime_seconds=wanted.limits.max_runtime_seconds,
+        grace_seconds=wanted.limits.grace_seconds,
+        retries=wanted.limits.retries,
+        node_retries=wanted.limits.node_retries,
+        state=State.QUEUED,
+        cause=Cause.SUBMITTED,
+        changed_by=owner,
+        submitted_at=now,
+        changed_at=now,
+    )
+
+
+def _submitted(job: Job) -> dict[str, object]:
+    return {
+        "state": job.state,
+        "version": job.version,
+        "name": job.name,
+        "queue": job.queue.path,
+        "priority": job.priority,
+        "workers": job.num_workers,
+        "milli": job.num_workers * job.accelerators_milli,
+    }

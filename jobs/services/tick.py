@@ -1,0 +1,88 @@
+"""One round of the scheduler: end what is over its time, read a snapshot, decide, apply. One at a time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F, Value
+
+from eventlog.wakeups import tick_begins
+from jobs.lifecycle import Cause, State, Trigger
+from jobs.models import Job
+from jobs.services.apply_plan import Applied, apply_plan
+from jobs.services.attempts import order_stop
+from jobs.services.transition import Step, transition_many
+from jobs.snapshot import Reading, milliseconds, read_snapshot
+from ray_runtime.protocol import StopIntent
+from scheduling.decide import decide
+from scheduling.model import Policy
+
+TICK_LOCK = 0x67_61_6E_67  # an arbitrary number that nothing else in this database locks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What one tick did; `ran` is False where another tick was at work."""
+
+    ran: bool
+    num_overdue: int = 0
+    applied: Applied = field(default_factory=Applied)
+
+
+def run_tick(*, now: datetime, policy: Policy | None = None) -> Round:
+    """Decide once and carry it out. Does nothing while another tick is at work: the next one sees it all."""
+    with _alone() as alone:
+        if not alone:
+            return Round(ran=False)
+        tick_begins()
+        num_overdue = stop_overdue(now=now)
+        reading = read_consistently(now=now)
+        plan = decide(reading.snapshot, milliseconds(now), policy or Policy())
+        return Round(ran=True, num_overdue=num_overdue, applied=apply_plan(plan, reading, now=now))
+
+
+def read_consistently(*, now: datetime) -> Reading:
+    """The snapshot in one repeatable-read transaction, so that its halves are of the same moment."""
+    with transaction.atomic():
+        if not connection.savepoint_ids:  # inside a caller's transaction, that one's level holds
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        return read_snapshot(now=now)
+
+
+def stop_overdue(*, now: datetime) -> int:
+    """Tell every running job whose attempt is over its time limit to leave; how many were told."""
+    step = Step(
+        trigger=Trigger.STOP,
+        cause=Cause.TIME_LIMIT,
+        intent=StopIntent.FAIL,
+        effect=order_stop(StopIntent.FAIL, reason=Cause.TIME_LIMIT),
+    )
+    answers = transition_many(dict.fromkeys(_overdue(now), step), now=now)
+    return list(answers.values()).count(None)
+
+
+def _overdue(now: datetime) -> list[UUID]:
+    second = Value(timedelta(seconds=1), output_field=DurationField())
+    limit = ExpressionWrapper(F("max_runtime_seconds") * second, output_field=DurationField())
+    running = Job.objects.filter(state=State.RUNNING, max_runtime_seconds__isnull=False)
+    ends_at = ExpressionWrapper(F("attempts__running_at") + limit, output_field=DateTimeField())
+    overdue = running.filter(attempts__ended_at__isnull=True).annotate(ends_at=ends_at)
+    return list(overdue.filter(ends_at__lte=now).values_list("id", flat=True))
+
+
+@contextmanager
+def _alone() -> Iterator[bool]:
+    """Hold the tick's advisory lock, if nobody else does. It goes with the session if this process dies."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [TICK_LOCK])
+        alone = bool(cursor.fetchone()[0])
+    try:
+        yield alone
+    finally:
+        if alone:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [TICK_LOCK])

@@ -3,7 +3,7 @@ that is given twice is an error instead of a silent choice.
 """
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import yaml
@@ -28,16 +28,16 @@ class Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
 
-def _resolve(tag: str, pattern: str, first: str) -> None:
+def _resolve(tag: str, pattern: str, first: Sequence[str]) -> None:
     Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(pattern), list(first))
 
 
 _resolve("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF")
-_resolve("null", r"^(?:~|null|Null|NULL|)$", "~nN\0")
+_resolve("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""])
 _resolve("int", r"^[-+]?(?:0|[1-9][0-9]*)$", "-+0123456789")
 _resolve(
     "float",
-    r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.(?:inf|Inf|INF)$|^\.(?:nan|NaN|NAN)$",
+    r"^[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?$|^[-+]?[0-9]+[eE][-+]?[0-9]+$|^[-+]?\.(?:inf|Inf|INF)$|^\.(?:nan|NaN|NAN)$",
     "-+.0123456789",
 )
 

@@ -9,7 +9,7 @@ from gangline.render import Column, Format, Output, emit
 from gangline.units import amount, plain
 
 Json = dict[str, Any]
-group = typer.Typer(help="The cluster's machines.", no_args_is_help=True)
+group = typer.Typer(help="The cluster's machines; without a command of its own, their list.")
 NodeName = Annotated[str, typer.Argument(metavar="NODE", help="The node's name.", show_default=False)]
 
 
@@ -31,6 +31,13 @@ COLUMNS = (
     Column("JOBS", _jobs),
     Column("PROBLEM", lambda node: node.get("problem") or node.get("cordon_reason")),
 )
+
+
+@group.callback(invoke_without_command=True)
+def nodes(ctx: typer.Context, *, output: Output = Format.TABLE) -> None:
+    """List the nodes if no command follows."""
+    if ctx.invoked_subcommand is None:
+        list_nodes(ctx, output=output)
 
 
 @group.command("list")

@@ -49,4 +49,12 @@ class Holding(models.Model):
             models.UniqueConstraint(fields=["holder_id"], name="holding_once_per_holder"),
             models.CheckConstraint(condition=Q(amount_milli__gte=0), name="holding_not_negative"),
         ]
-        indexes = [models.Index(fields=["queue"], condition=Q(released_at__isnull=True), name="holding_live")]
+        indexes = [
+            models.Index(
+                fields=["queue"],
+                include=["amount_milli"],
+                condition=Q(released_at__isnull=True),
+                name="holding_live",
+            ),
+            models.Index(fields=["held_at"], name="holding_by_time"),
+        ]

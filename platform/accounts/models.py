@@ -59,13 +59,13 @@ class ApiToken(models.Model):
 
 
 class AuditEntry(models.Model):
-    """A sensitive act: who did what to which object, when and from where. Never changed or deleted."""
+    """A sensitive act: who did what to which object, when and from where. The database forbids changes."""
 
     at = models.DateTimeField(db_index=True)
     actor = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     action = models.CharField(max_length=60)
     object_kind = models.CharField(max_length=40)
     object_id = models.CharField(max_length=200)
-    team = models.ForeignKey(Team, models.SET_NULL, null=True, related_name="+")
+    team = models.ForeignKey(Team, models.PROTECT, null=True, related_name="+")
     data = models.JSONField(default=dict)
     address = models.GenericIPAddressField(null=True)

@@ -29,9 +29,17 @@ class Stream(models.Model):
     size_bytes = models.BigIntegerField(default=0)
     num_lines = models.BigIntegerField(default=0)
     closed_at = models.DateTimeField(null=True)
+    shipped_at = models.DateTimeField(null=True)  # moved to a remote store: no local file any more
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["attempt_id", "name"], name="stream_once_per_attempt")]
+        indexes = [
+            models.Index(
+                fields=["id"],
+                condition=models.Q(closed_at__isnull=False, shipped_at__isnull=True),
+                name="stream_to_ship",
+            )
+        ]
 
 
 class Output(models.Model):
@@ -71,4 +79,6 @@ class Checkpoint(models.Model):
     saved_at = models.DateTimeField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["job_id", "step", "path"], name="checkpoint_once_per_step")]
+        constraints = [
+            models.UniqueConstraint(fields=["job_id", "step", "path"], name="checkpoint_once_per_step")
+        ]

@@ -108,8 +108,15 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="holding",
             index=models.Index(
-                condition=models.Q(("released_at__isnull", True)), fields=["queue"], name="holding_live"
+                condition=models.Q(("released_at__isnull", True)),
+                fields=["queue"],
+                include=("amount_milli",),
+                name="holding_live",
             ),
+        ),
+        migrations.AddIndex(
+            model_name="holding",
+            index=models.Index(fields=["held_at"], name="holding_by_time"),
         ),
         migrations.AddConstraint(
             model_name="holding",

@@ -170,7 +170,7 @@ class Migration(migrations.Migration):
                     "team",
                     models.ForeignKey(
                         null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
+                        on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="accounts.team",
                     ),

@@ -7,75 +7,124 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('accounts', '0001_initial'),
+        ("accounts", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Checkpoint',
+            name="Checkpoint",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('job_id', models.UUIDField(db_index=True)),
-                ('attempt_id', models.UUIDField()),
-                ('step', models.BigIntegerField()),
-                ('path', models.CharField(max_length=1000)),
-                ('size_bytes', models.BigIntegerField()),
-                ('state', models.CharField(choices=[('whole', 'Whole'), ('damaged', 'Damaged'), ('deleted', 'Deleted')], max_length=16)),
-                ('problem', models.CharField(blank=True, max_length=300)),
-                ('saved_at', models.DateTimeField()),
+                (
+                    "id",
+                    models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False),
+                ),
+                ("job_id", models.UUIDField(db_index=True)),
+                ("attempt_id", models.UUIDField()),
+                ("step", models.BigIntegerField()),
+                ("path", models.CharField(max_length=1000)),
+                ("size_bytes", models.BigIntegerField()),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("whole", "Whole"), ("damaged", "Damaged"), ("deleted", "Deleted")],
+                        max_length=16,
+                    ),
+                ),
+                ("problem", models.CharField(blank=True, max_length=300)),
+                ("saved_at", models.DateTimeField()),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('job_id', 'step', 'path'), name='checkpoint_once_per_step')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("job_id", "step", "path"), name="checkpoint_once_per_step"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Output',
+            name="Output",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('job_id', models.UUIDField(db_index=True)),
-                ('attempt_id', models.UUIDField()),
-                ('path', models.CharField(max_length=500)),
-                ('size_bytes', models.BigIntegerField()),
-                ('sha256', models.CharField(max_length=64)),
-                ('created_at', models.DateTimeField()),
+                (
+                    "id",
+                    models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False),
+                ),
+                ("job_id", models.UUIDField(db_index=True)),
+                ("attempt_id", models.UUIDField()),
+                ("path", models.CharField(max_length=500)),
+                ("size_bytes", models.BigIntegerField()),
+                ("sha256", models.CharField(max_length=64)),
+                ("created_at", models.DateTimeField()),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('attempt_id', 'path'), name='output_once_per_attempt')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("attempt_id", "path"), name="output_once_per_attempt")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Stream',
+            name="Stream",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('attempt_id', models.UUIDField()),
-                ('job_id', models.UUIDField(db_index=True)),
-                ('name', models.CharField(max_length=40)),
-                ('size_bytes', models.BigIntegerField(default=0)),
-                ('num_lines', models.BigIntegerField(default=0)),
-                ('closed_at', models.DateTimeField(null=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("attempt_id", models.UUIDField()),
+                ("job_id", models.UUIDField(db_index=True)),
+                ("name", models.CharField(max_length=40)),
+                ("size_bytes", models.BigIntegerField(default=0)),
+                ("num_lines", models.BigIntegerField(default=0)),
+                ("closed_at", models.DateTimeField(null=True)),
+                ("shipped_at", models.DateTimeField(null=True)),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('attempt_id', 'name'), name='stream_once_per_attempt')],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("closed_at__isnull", False), ("shipped_at__isnull", True)),
+                        fields=["id"],
+                        name="stream_to_ship",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("attempt_id", "name"), name="stream_once_per_attempt")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='CodeArchive',
+            name="CodeArchive",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('sha256', models.CharField(max_length=64)),
-                ('size_bytes', models.BigIntegerField()),
-                ('num_files', models.PositiveIntegerField()),
-                ('created_at', models.DateTimeField()),
-                ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('team', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.team')),
+                (
+                    "id",
+                    models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False),
+                ),
+                ("sha256", models.CharField(max_length=64)),
+                ("size_bytes", models.BigIntegerField()),
+                ("num_files", models.PositiveIntegerField()),
+                ("created_at", models.DateTimeField()),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.team"
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('team', 'sha256'), name='code_archive_once_per_team')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("team", "sha256"), name="code_archive_once_per_team")
+                ],
             },
         ),
     ]

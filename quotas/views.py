@@ -1,0 +1,114 @@
+"""Changing what a queue is promised and allowed. The page that shows the queues is with the jobs in them."""
+
+from decimal import Decimal, InvalidOperation
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from accounts.models import User
+from accounts.requests import client_address, reader_of
+from quotas.arithmetic import devices, milli
+from quotas.selectors import QueueRow, queue_row
+from quotas.services import set_quota
+from refusals import Forbidden, Invalid, Problem
+
+FIELDS = ("guarantee", "limit", "weight", "max_priority")
+MOST_DIGITS = 18
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "POST"])
+def edit_quota(request: HttpRequest, path: str) -> HttpResponse:
+    """The form, and what it sends."""
+    user = reader_of(request)
+    row = queue_row(user, path)
+    if not row.is_manageable:
+        raise Forbidden(action=gettext_lazy("divide this quota"))
+    if request.method == "GET":
+        return _form(request, row, _present(row), {})
+    try:
+        _change(user, row, request.POST, address=client_address(request))
+    except Invalid as refusal:
+        problems = {problem.path: str(problem.problem) for problem in refusal.details}
+        return _form(request, row, request.POST.dict(), problems)
+    messages.success(request, _("The quota of %(queue)s was changed.") % {"queue": row.path})
+    return redirect("/queues")
+
+
+def _change(user: User, row: QueueRow, given: QueryDict, *, address: str | None) -> None:
+    reading = _Reading(given)
+    guarantee, limit = reading.amount("guarantee"), reading.amount("limit", may_be_empty=True)
+    weight, ceiling = reading.whole("weight"), reading.whole("max_priority")
+    if reading.problems:
+        raise Invalid(details=reading.problems)
+    set_quota(
+        user=user,
+        path=row.path,
+        guarantee_milli=guarantee or 0,
+        limit_milli=limit,
+        weight=weight,
+        max_priority=ceiling,
+        address=address,
+        now=timezone.now(),
+    )
+
+
+class _Reading:
+    """Reads the fields of the form and keeps what is wrong with them."""
+
+    def __init__(self, given: QueryDict) -> None:
+        self._given = given
+        self.problems: list[Problem] = []
+
+    def amount(self, name: str, *, may_be_empty: bool = False) -> int | None:
+        """A number of devices as milli-units; None for an empty field."""
+        text = self._given.get(name, "").strip()
+        if not text and may_be_empty:
+            return None
+        try:
+            number = Decimal(text) if len(text) <= MOST_DIGITS else Decimal("NaN")
+            return milli(number)
+        except (InvalidOperation, ValueError):
+            self.problems.append(Problem(name, _("must be a number of devices, with at most three decimals")))
+            return 0
+
+    def whole(self, name: str) -> int:
+        """A whole number."""
+        text = self._given.get(name, "").strip()
+        if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS:
+            return int(text)
+        self.problems.append(Problem(name, _("must be a whole number")))
+        return 1
+
+
+def _present(row: QueueRow) -> dict[str, object]:
+    return {
+        "guarantee": devices(row.guarantee_milli),
+        "limit": "" if row.limit_milli is None else devices(row.limit_milli),
+        "weight": row.weight,
+        "max_priority": row.max_priority,
+    }
+
+
+def _form(
+    request: HttpRequest, row: QueueRow, values: dict[str, object] | dict[str, str], problems: dict[str, str]
+) -> HttpResponse:
+    others = [problem for path, problem in problems.items() if path not in FIELDS]
+    context = {
+        "section": "queues",
+        "queue": row,
+        "values": values,
+        "problems": problems,
+        "other_problems": others,
+    }
+    part = request.headers.get("HX-Request") == "true"
+    template = "queues/_quota_form.html" if part else "queues/quota.html"
+    return render(request, template, context, status=422 if problems and not part else 200)

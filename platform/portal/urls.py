@@ -1,7 +1,8 @@
-"""Every address of the product. An app's `urls.py` lists its `api_urlpatterns` and `page_urlpatterns`, that of
-`jobs` also those that the cluster calls: `runtime_urlpatterns`.
+"""Every address of the product. An app lists its `api_urlpatterns` and `page_urlpatterns`, `jobs` also those
+that the cluster calls: `runtime_urlpatterns`.
 """
 
+import logging
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -17,7 +18,10 @@ def _of_apps(kind: str) -> list[URLPattern | URLResolver]:
     for app in (*APPS, "portal"):
         for module in ("api_urls", "page_urls") if app == "portal" else ("urls", "api_urls", "page_urls"):
             if find_spec(f"{app}.{module}"):
-                found += getattr(import_module(f"{app}.{module}"), kind, [])
+                try:
+                    found += getattr(import_module(f"{app}.{module}"), kind, [])
+                except ImportError as error:
+                    logging.getLogger(__name__).warning("%s.%s: %s", app, module, error)
     return found
 
 

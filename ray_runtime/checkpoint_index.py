@@ -122,7 +122,7 @@ def mark_damaged(folder: Path, why: str) -> None:
 def apply_retention(directory: Path, keep: int) -> list[Path]:
     """Remove all but the newest `keep` whole checkpoints, and what is unfinished and older than those.
 
-    Damaged ones count for nothing and the last whole one always stays, as does one that is being read. Returns
+    Damaged ones count for nothing; the last whole one always stays, as does one that is being read. Returns
     what was removed. Only the one process that commits checkpoints may call it.
     """
     whole = [f for f in committed(directory) if not verify(f, checksums=False)]

@@ -9,11 +9,13 @@ from datetime import datetime
 
 from django.conf import settings
 from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy as _
 
 from cluster.models import Conductor, Node, NodeState
 from cluster.problems import problem_sentence
 from cluster.services.conductor import THE_ONE
 from cluster.topology import Domain, Place, domains_of, links_of, tree_of
+from refusals import NotFound
 from scheduling import model
 
 Used = Mapping[str, Set[int]]
@@ -80,6 +82,14 @@ def present_nodes() -> QuerySet[Node]:
 def node_rows(used: Used | None = None) -> list[NodeRow]:
     """The nodes by name."""
     return [_row(node, (used or {}).get(node.name, frozenset())) for node in present_nodes()]
+
+
+def node_row(name: str, used: Set[int] = frozenset()) -> NodeRow:
+    """One node, or `NotFound`."""
+    node = present_nodes().filter(name=name).first()
+    if node is None:
+        raise NotFound(kind=_("node"), id=name)
+    return _row(node, used)
 
 
 def totals(used: Used | None = None) -> Totals:

@@ -2,7 +2,10 @@
 
 import ipaddress
 
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
+
+from accounts.models import User
 
 
 def client_address(request: HttpRequest) -> str | None:
@@ -12,3 +15,10 @@ def client_address(request: HttpRequest) -> str | None:
         return str(ipaddress.ip_address(address))
     except ValueError:
         return None
+
+
+def reader_of(request: HttpRequest) -> User:
+    """Who is logged in, for views that only such users reach."""
+    if not isinstance(request.user, User):
+        raise PermissionDenied
+    return request.user

@@ -74,7 +74,7 @@ class LiveBoard:
 
     def say(self, text: str) -> None:
         """Print a line above the bars."""
-        self._progress.console.print(text, soft_wrap=True)
+        self._progress.console.print(text, soft_wrap=True, markup=False, highlight=False)
 
     def _task(self, sight: Sight) -> TaskID:
         if sight.job_id not in self._tasks:

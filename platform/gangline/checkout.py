@@ -34,9 +34,12 @@ def find_checkout(environ: Mapping[str, str], start: Path) -> Path:
     return checkout.resolve()
 
 
-def supervisor_command(*, data_dir: Path | None, port: int | None, seed: str | None) -> list[str]:
+def supervisor_command(
+    *, data_dir: Path | None, port: int | None, seed: str | None, json_ready: Path | None = None
+) -> list[str]:
     """The supervisor's command line, in the interpreter that runs us."""
-    options = {"--data-dir": data_dir.resolve() if data_dir else None, "--port": port, "--seed": seed}
+    folder = data_dir.resolve() if data_dir else None
+    options = {"--data-dir": folder, "--port": port, "--seed": seed, "--json-ready": json_ready}
     given = [part for name, value in options.items() if value is not None for part in (name, str(value))]
     return [sys.executable, "-m", "portal.supervisor", *given]
 

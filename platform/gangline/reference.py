@@ -16,8 +16,8 @@ Generated from the program itself (`make docs`); a test keeps it in step.
 
 Where the portal is and who you are: `GANGLINE_URL` and `GANGLINE_TOKEN`, else the file that `gangline login`
 writes (`~/.config/gangline/config.yaml`, or `GANGLINE_CONFIG`). Messages come in the language of your locale.
-`-o json`, `-o yaml` and `-o name` are for programs. A job may be named by its id, the beginning of its id, or its
-name; a name that two jobs share is refused with their ids.
+`-o json`, `-o yaml` and `-o name` are for programs. A job may be named by its id, the beginning of its id, or
+its name; a name that two jobs share is refused with their ids.
 
 Ctrl-C while watching or following detaches and never cancels.
 

@@ -13,6 +13,8 @@ import yaml
 import gangline as package
 from gangline import checkout, reference
 from gangline.errors import BadUsage
+from gangline.jobfile import read_job
+from jobs.spec import parse
 from tests.cli.conftest import Command
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,3 +104,15 @@ def test_up_in_a_home_that_is_no_checkout_says_so(tmp_path: Path) -> None:
     """Instead of running another one."""
     with pytest.raises(BadUsage, match="GANGLINE_HOME"):
         checkout.find_checkout({"GANGLINE_HOME": str(tmp_path)}, ROOT)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*sorted((ROOT / "examples").glob("*.yaml")), SOURCE / "skeleton" / "job.yaml"],
+    ids=lambda path: path.name,
+)
+def test_the_job_files_we_ship_are_accepted(path: Path) -> None:
+    """By the same reading that the portal does."""
+    job_file = read_job(path, [])
+    spec = parse(job_file.document, levels=("zone", "rack", "node"))
+    assert spec.queue == "research"

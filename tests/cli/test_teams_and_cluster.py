@@ -57,17 +57,7 @@ def test_queues_show_use_beside_guarantee_and_limit(gangline: Command, portal: R
     """Whole amounts without decimals, no limit as a word."""
     portal.on("GET", "queues", page(QUEUE))
     header, row = gangline("queues").out.splitlines()
-    assert header.split() == [
-        "QUEUE",
-        "TEAM",
-        "GUARANTEE",
-        "LIMIT",
-        "WEIGHT",
-        "USED",
-        "BORROWED",
-        "RUNNING",
-        "PENDING",
-    ]
+    assert header.split()[2:7] == ["GUARANTEE", "LIMIT", "WEIGHT", "USED", "BORROWED"]
     assert row.split() == ["vision", "vision", "8", "none", "1", "16", "8", "1", "3"]
 
 

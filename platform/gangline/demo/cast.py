@@ -27,11 +27,10 @@ class Cast:
 
 def read_cast(admin: Json, seed: Json) -> Cast:
     """From `admin.json` and `demo.json` of the supervisor's data folder."""
-    member_a, member_b = (_player(seed, team) for team in seed["teams"][:2])
+    member_a, member_b = (_player(team) for team in seed["teams"][:2])
     return Cast(admin["username"], admin["password"], member_a, member_b)
 
 
-def _player(seed: Json, team: Json) -> Player:
-    queue = next(queue["path"] for queue in seed["queues"] if queue["team"] == team["slug"])
-    user = next(user for user in seed["users"] if user["team"] == team["slug"] and user["role"] == "member")
-    return Player(user["username"], user["password"], user["token"], queue)
+def _player(team: Json) -> Player:
+    user = next(user for user in team["users"] if user["role"] == "member")
+    return Player(user["username"], user["password"], user["token"], queue=team["queues"][0])

@@ -12,9 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from gangline.checkout import find_checkout, server_environment, supervisor_command
-from gangline.client import Portal
-from gangline.config import Profile
-from gangline.errors import BadUsage, CommandError, Detail, NotReachable
+from gangline.errors import BadUsage, Detail, NotReachable
 
 Json = dict[str, Any]
 READY_SECONDS, STOP_SECONDS, POLL_SECONDS = 180.0, 40.0, 0.25
@@ -27,13 +25,16 @@ class LocalPlatform:
 
     def __init__(self, folder: Path) -> None:
         self.data_dir, self.log_path = folder / "data", folder / "supervisor.log"
+        self._ready_path = folder / "ready.json"
         self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._checkout = find_checkout(os.environ, Path.cwd())
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        command = supervisor_command(data_dir=self.data_dir, port=self.port, seed="demo")
+        command = supervisor_command(
+            data_dir=self.data_dir, port=self.port, seed="demo", json_ready=self._ready_path
+        )
         with self.log_path.open("wb") as log:
             self._process = subprocess.Popen(
                 command,
@@ -70,16 +71,16 @@ class LocalPlatform:
         return self._process.poll() if self._process else None
 
     def wait_until_ready(self) -> None:
-        """Return when the portal says that all its parts answer and the accounts of the demo are there."""
+        """Return when every part of the platform does its work and the accounts of the demo are there."""
         deadline = time.monotonic() + READY_SECONDS
-        with Portal(Profile(self.url), patience_seconds=0) as portal:
-            while not self._is_ready(portal):
-                self.check_alive()
-                if time.monotonic() > deadline:
-                    raise NotReachable(
-                        f"The platform was not ready within {READY_SECONDS:.0f} seconds.", todo=self._look()
-                    )
-                time.sleep(POLL_SECONDS)
+        while not self._ready_path.exists():
+            self.check_alive()
+            if time.monotonic() > deadline:
+                raise NotReachable(
+                    f"The platform was not ready within {READY_SECONDS:.0f} seconds.",
+                    todo=f"Look into {self.log_path}.",
+                )
+            time.sleep(POLL_SECONDS)
 
     def check_alive(self) -> None:
         """Raise, with the last lines of its log, if the supervisor has ended."""
@@ -95,18 +96,6 @@ class LocalPlatform:
         """One of the JSON files that the supervisor leaves in its data folder."""
         content: Json = json.loads((self.data_dir / name).read_text(encoding="utf-8"))
         return content
-
-    def _is_ready(self, portal: Portal) -> bool:
-        if not all((self.data_dir / name).exists() for name in ("admin.json", "demo.json")):
-            return False
-        try:
-            portal.get("readyz")
-        except CommandError:
-            return False
-        return True
-
-    def _look(self) -> str:
-        return f"Look into {self.log_path} and {self.data_dir / 'logs'}."
 
 
 def _free_port() -> int:

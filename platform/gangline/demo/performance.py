@@ -73,8 +73,7 @@ def _run(platform: LocalPlatform) -> Outcome:
         ready = time.monotonic() - started
         cast = read_cast(platform.read("admin.json"), platform.read("demo.json"))
         _introduce(platform, cast, ready)
-        records = _play(platform, cast)
-    findings = judge(*records)
+        records, findings = _play(platform, cast)
     _tell(records, findings)
     return Outcome(findings, ready, time.monotonic() - started, memory.bytes)
 
@@ -86,16 +85,15 @@ def _introduce(platform: LocalPlatform, cast: Cast, ready_seconds: float) -> Non
     typer.echo(f"  log in as {cast.admin_name}  password {cast.admin_password}  (platform admin)\n")
 
 
-def _play(platform: LocalPlatform, cast: Cast) -> tuple[Record, Record, Record]:
+def _play(platform: LocalPlatform, cast: Cast) -> tuple[tuple[Record, ...], tuple[Finding, ...]]:
     with _portal(platform, cast.team_a) as portal_a, _portal(platform, cast.team_b) as portal_b:
         team_a, team_b = Team(cast.team_a.queue, portal_a), Team(cast.team_b.queue, portal_b)
         with open_board() as board:
             story = play(Stage(platform, board), team_a, team_b)
-        return (
-            read_record(portal_a, story.pretraining),
-            read_record(portal_b, story.guaranteed),
-            read_record(portal_a, story.urgent),
-        )
+        first = read_record(portal_a, story.pretraining)
+        second = read_record(portal_b, story.guaranteed)
+        third = read_record(portal_a, story.urgent)
+    return (first, second, third), judge(first, second, third, last_steps=story.last_steps)
 
 
 def _portal(platform: LocalPlatform, player: Player) -> Portal:

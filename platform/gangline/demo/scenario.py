@@ -1,7 +1,7 @@
 """The story of the demo: a job borrows the whole cluster, gives it back when asked, and loses nothing."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from gangline.board import Board
@@ -23,13 +23,14 @@ class Team:
     portal: Portal
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Story:
     """The ids of the jobs, in the order in which they were submitted."""
 
     pretraining: str
     guaranteed: str
     urgent: str
+    last_steps: Mapping[int, int]  # of the pretraining: number of an attempt to the last step seen of it
 
 
 @dataclass(slots=True)
@@ -38,6 +39,7 @@ class Stage:
 
     platform: LocalPlatform
     board: Board
+    last_steps: dict[str, dict[int, int]] = field(default_factory=dict)
     _portals: dict[str, Portal] = field(default_factory=dict)
     _sights: dict[str, Sight] = field(default_factory=dict)
     _deadline: float = field(default_factory=lambda: time.monotonic() + LONGEST_SECONDS)
@@ -61,6 +63,8 @@ class Stage:
 
     def _look(self) -> None:
         self._sights = {job_id: look(portal, job_id) for job_id, portal in self._portals.items()}
+        for job_id, sight in self._sights.items():
+            self.last_steps.setdefault(job_id, {})[sight.job["num_attempts"]] = sight.step
         self.board.show(self._sights.values())
 
 
@@ -77,7 +81,7 @@ def play(stage: Stage, team_a: Team, team_b: Team) -> Story:
     stage.board.say(f"an urgent job goes first in {team_a.queue}")
     third = stage.submit(team_a, jobs.urgent(team_a.queue))
     stage.until(lambda seen: all(sight.is_ended for sight in seen.values()))
-    return Story(first, second, third)
+    return Story(first, second, third, stage.last_steps[first])
 
 
 def _has_come_to(sight: Sight, step: int) -> bool:

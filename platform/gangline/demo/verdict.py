@@ -1,6 +1,6 @@
 """Judges from the records whether the demo's story really happened. Pure: records in, findings out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,8 +18,10 @@ class Finding:
     seen: str
 
 
-def judge(pretraining: Record, guaranteed: Record, urgent: Record) -> tuple[Finding, ...]:
-    """Every claim that the demo makes, checked."""
+def judge(
+    pretraining: Record, guaranteed: Record, urgent: Record, *, last_steps: Mapping[int, int]
+) -> tuple[Finding, ...]:
+    """Every claim that the demo makes. `last_steps`: attempt of the first job to the last step seen of it."""
     return (
         *(_succeeded(record) for record in (pretraining, guaranteed, urgent)),
         _borrowed_everything(pretraining),
@@ -27,7 +29,7 @@ def judge(pretraining: Record, guaranteed: Record, urgent: Record) -> tuple[Find
         _told(pretraining, "preempted", "was told to leave for the urgent job"),
         _gave_way(pretraining, guaranteed, 0),
         _gave_way(pretraining, urgent, 1),
-        _resumed_where_it_left(pretraining),
+        _resumed_where_it_left(pretraining, last_steps),
         _lost_nothing(pretraining),
         *(_every_step_once(record) for record in (pretraining, guaranteed, urgent)),
         *(_loss_fell(record) for record in (pretraining, guaranteed, urgent)),
@@ -78,14 +80,13 @@ def _gave_way(left: Record, came: Record, number: int) -> Finding:
     )
 
 
-def _resumed_where_it_left(record: Record) -> Finding:
-    """Each attempt after the first began at a step that the one before saved on leaving."""
+def _resumed_where_it_left(record: Record, last_steps: Mapping[int, int]) -> Finding:
+    """Each attempt began at the very last step of the one before, which that one had saved."""
     resumed = [attempt["resumed_step"] for attempt in record.attempts[1:]]
-    saved = record.saved_steps()
-    holds = len(resumed) == 2 and all(step in saved for step in resumed) and all(step for step in resumed)
-    return Finding(
-        f"{record.job['name']} resumed from the steps it saved on leaving", holds, f"resumed at {resumed}"
-    )
+    left = [last_steps.get(attempt["number"]) for attempt in record.attempts[:-1]]
+    holds = len(resumed) == 2 and resumed == left and set(resumed) <= record.saved_steps()
+    claim = f"{record.job['name']} saved on leaving and resumed from there"
+    return Finding(claim, holds, f"left at {left}, resumed at {resumed}")
 
 
 def _lost_nothing(record: Record) -> Finding:

@@ -50,7 +50,7 @@ class ReportKind(StrEnum):
 
 
 class EndCause(StrEnum):
-    """Why an attempt ended, as the cluster knows it. Whether the job ends with it is decided by the portal."""
+    """Why an attempt ended, as the cluster knows it; what becomes of the job is the portal's decision."""
 
     COMPLETED = "completed"  # every worker left with exit code 0, or the program said that it is finished
     PROGRAM_FAILED = "program_failed"  # a worker left with another code or by a signal that was not ours

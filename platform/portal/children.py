@@ -57,7 +57,7 @@ class Child:
     """A named child. `probe` says whether it does its work; while the file `held` exists it stays down."""
 
     name: str
-    command: Command
+    build: Callable[[], Command]  # called at every start
     probe: Probe
     log_dir: Path
     held: Path
@@ -93,7 +93,7 @@ class Child:
         await self._end()
 
     async def _spawn(self) -> None:
-        command = self.command
+        command = self.build()
         keywords: dict[str, object] = {}
         if command.account:
             keywords = {"user": command.account.uid, "group": command.account.gid, "extra_groups": []}

@@ -10,7 +10,6 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -140,11 +139,16 @@ def _run_initdb(place: Place, new: Path, password_file: Path) -> None:
         *("--auth=scram-sha-256", "--encoding=UTF8", "--no-sync"),
         *("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"),
     ]
-    ids: Mapping[str, int] = {"user": place.account.uid, "group": place.account.gid} if place.account else {}
-    extra = {"extra_groups": []} if place.account else {}
-    environ = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(  # type: ignore[call-overload]  # keywords chosen above
-        argv, capture_output=True, text=True, check=False, cwd=new, env=environ, **ids, **extra
+    done = subprocess.run(
+        argv,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=new,
+        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
+        user=place.account.uid if place.account else None,
+        group=place.account.gid if place.account else None,
+        extra_groups=[] if place.account else None,
     )
     if done.returncode:
         raise DataFolderError(f"PostgreSQL could not make its data folder:\n{done.stdout}{done.stderr}")

@@ -28,6 +28,7 @@ CPUS_PER_NODE = "8"
 PORTS = range(20000, 32000)  # below the range that outgoing connections are given
 
 MakeChild = Callable[..., Child]
+Build = Callable[[], Command]
 PassedOn = Mapping[str, str]
 
 
@@ -133,7 +134,7 @@ def postgres_child(make: MakeChild, *, options: Options, secrets: Secrets, port:
     place = embedded_postgres.find_place(options.data_dir)
     embedded_postgres.prepare(place, password=secrets.postgres_password)
     answers = _in_thread(lambda: embedded_postgres.answers(secrets.postgres_password, port=port))
-    return make("postgres", embedded_postgres.command(place, port=port), answers, kind="database")
+    return make("postgres", lambda: embedded_postgres.command(place, port=port), answers, kind="database")
 
 
 def redis_child(make: MakeChild, *, options: Options, secrets: Secrets, port: int) -> Child:
@@ -142,7 +143,7 @@ def redis_child(make: MakeChild, *, options: Options, secrets: Secrets, port: in
     configuration = embedded_redis.prepare(data, port=port, password=secrets.redis_password)
     address = embedded_redis.url(secrets.redis_password, port=port)
     answers = _in_thread(lambda: embedded_redis.answers(address))
-    return make("redis", embedded_redis.command(configuration), answers)
+    return make("redis", lambda: embedded_redis.command(configuration), answers)
 
 
 def django_children(make: MakeChild, *, environ: PassedOn, port: int) -> list[Child]:
@@ -179,13 +180,16 @@ def ray_children(make: MakeChild, *, options: Options, secrets: Secrets, address
     return children
 
 
-def _service(name: str, environ: PassedOn) -> Command:
-    return Command(argv=tuple(commands.SERVICES[name](environ)), environ=environ)
+def _service(name: str, environ: PassedOn) -> Build:
+    return lambda: Command(argv=tuple(commands.SERVICES[name](environ)), environ=environ)
 
 
-def _ray(name: str, environ: PassedOn) -> Command:
-    argv, own_environ = commands.RAY_SERVICES[name](environ)
-    return Command(argv=tuple(argv), environ=own_environ)
+def _ray(name: str, environ: PassedOn) -> Build:
+    def build() -> Command:
+        argv, own_environ = commands.RAY_SERVICES[name](environ)
+        return Command(argv=tuple(argv), environ=own_environ)
+
+    return build
 
 
 def _in_thread(ask: Callable[[], bool]) -> Probe:

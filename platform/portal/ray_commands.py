@@ -69,6 +69,9 @@ def ray_head(environ: Mapping[str, str], *, python_path: str) -> RayCommand:
     machine = read_machine(environ)
     storage = machine.ray_dir / "ray" / "gcs"
     storage.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Ray's note of the cluster that runs here. After a crash of the head it makes `ray start` refuse, because
+    # the nodes, which wait for the head to come back, look to it like a head.
+    (_temp_dir(machine) / "ray_current_cluster").unlink(missing_ok=True)
     return local.head_command(
         machine.address,
         port=int(machine.head.rpartition(":")[2]),

@@ -11,7 +11,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from portal import commands, embedded_postgres, local_platform
@@ -116,11 +116,11 @@ class Supervisor:
             await asyncio.gather(*(child.stop() for child in going))
         self._tell("stopped")
 
-    def _make(self, name: str, command: Command, probe: Probe, *, kind: str = "") -> Child:
+    def _make(self, name: str, build: Callable[[], Command], probe: Probe, *, kind: str = "") -> Child:
         polite = signal.SIGINT if kind == "database" else signal.SIGTERM
         child = Child(
             name=name,
-            command=command,
+            build=build,
             probe=probe,
             log_dir=self._log_dir,
             held=self._run_dir / "held" / name,

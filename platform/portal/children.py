@@ -106,7 +106,7 @@ class Child:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_die_with(os.getpid(), self.death_signal),
+            preexec_fn=die_with(os.getpid(), self.death_signal),
             limit=2**16,
             **keywords,  # type: ignore[arg-type]  # user, group, extra_groups
         )
@@ -190,7 +190,7 @@ class Child:
         return f"{what}. It said (all of it is in {self.log_dir / self.name}.log):\n{said or '    nothing'}"
 
 
-def _die_with(parent: int, death_signal: signal.Signals) -> Callable[[], None]:
+def die_with(parent: int, death_signal: signal.Signals) -> Callable[[], None]:
     """Runs in the new process before exec: the kernel is to signal it when the supervisor is gone."""
 
     def prepare() -> None:
@@ -226,7 +226,7 @@ async def run_once(name: str, command: Command, *, log_dir: Path, seconds: float
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         start_new_session=True,
-        preexec_fn=_die_with(os.getpid(), signal.SIGKILL),
+        preexec_fn=die_with(os.getpid(), signal.SIGKILL),
     )
     try:
         said, _nothing = await asyncio.wait_for(process.communicate(), seconds)

@@ -1,0 +1,38 @@
+"""What every test can use: servers of this run (or those of the environment), and a whole platform."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.platform import LivePlatform, running_platform
+from tests.support.servers import TestServers, plan_servers
+
+# Before Django's settings read the environment, and so before any test module is imported.
+_SERVERS = plan_servers()
+
+
+def pytest_configure() -> None:
+    """Let Django load its settings from the environment made above; pytest-django sets it up from there."""
+    from django.conf import settings
+
+    # Hashing a password with Argon2 takes 0.1 s by design; tests make hundreds of users.
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(scope="session")
+def servers() -> TestServers:
+    """PostgreSQL and Redis are up. Tests with a database need not ask for it."""
+    _SERVERS.start()
+    return _SERVERS
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(servers: TestServers, django_db_setup: None) -> None:
+    """pytest-django's own, once the servers are up."""
+
+
+@pytest.fixture(scope="session")
+def live_platform() -> Iterator[LivePlatform]:
+    """The whole platform, started once per run; tests leave it working, with the demo's teams."""
+    with running_platform() as platform:
+        yield platform

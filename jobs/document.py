@@ -13,9 +13,9 @@ MAX_JSON_BYTES = 1_000_000
 MAX_YAML_BYTES = 64_000  # the parser is slow; a job file is a few hundred bytes
 
 
-def read_json(body: bytes) -> object:
+def read_json(body: bytes, *, max_bytes: int = MAX_JSON_BYTES) -> object:
     """A JSON document. Raises `Invalid` for bad syntax, doubled keys, NaN, too much depth or size."""
-    _check_size(body, MAX_JSON_BYTES)
+    _check_size(body, max_bytes)
     try:
         return json.loads(body.decode(), object_pairs_hook=_unique, parse_constant=_no_constant)
     except UnicodeDecodeError:

@@ -26,16 +26,16 @@ class CheckpointGone(Conflict):
     template = _("Checkpoint %(id)s cannot be started from any more. Choose another one.")
 
 
-class StreamGap(Conflict):
-    """Bytes of a stream arrived that do not follow on what is there."""
-
-    code = "stream_gap"
-    template = _("The stream has %(size)s bytes; send on from there.")
-
-
-class NoConductorToken(Refusal):
+class NoToken(Refusal):
     """A call of the cluster side without the token that its path asks for."""
 
     code = "unauthorized"
     status = 401
     template = _("This path takes the conductor's token, or the attempt's own.")
+
+
+class StreamGap(Conflict):
+    """Bytes of a stream arrived that do not follow on what is there."""
+
+    code = "stream_gap"
+    template = _("The stream has %(size)s bytes; send on from there.")

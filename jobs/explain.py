@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from jobs.explain_causes import cause_help, cause_label, cause_sentence, filled, state_label
 from jobs.explain_events import event_sentence
+from jobs.units import render_milli
 from scheduling.model import Help, ReasonCode
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "cause_sentence",
     "event_sentence",
     "help_sentence",
+    "reason_params",
     "reason_sentence",
     "state_label",
 ]
@@ -71,21 +73,25 @@ _HELP: Mapping[Help, str | Promise] = {
 
 def reason_sentence(reason: Mapping[str, Any]) -> str:
     """Why a job has no devices, with the engine's numbers. `reason`: a stored `scheduling.Reason`."""
-    return filled(_REASONS[ReasonCode(reason["code"])], _devices(reason.get("params", {})))
+    return filled(_REASONS[ReasonCode(reason["code"])], _worded(reason))
 
 
 def help_sentence(reason: Mapping[str, Any]) -> str:
     """What would let the job start sooner."""
-    return filled(_HELP[Help(reason["help"])], reason.get("params", {}))
+    return filled(_HELP[Help(reason["help"])], _worded(reason))
 
 
-def _devices(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The engine's numbers as people read them: devices, not milli-units, and a place where one is named."""
-    amounts = {
-        key.removesuffix("_milli"): f"{value / 1000:g}"
+def reason_params(reason: Mapping[str, Any]) -> dict[str, Any]:
+    """The engine's numbers for programs: devices (`used`), not milli-units (`used_milli`)."""
+    params: Mapping[str, Any] = reason.get("params", {})
+    return {
+        key.removesuffix("_milli"): render_milli(value) if key.endswith("_milli") else value
         for key, value in params.items()
-        if key.endswith("_milli")
     }
+
+
+def _worded(reason: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for a sentence, with the place where one is named."""
+    params = reason_params(reason)
     level = params.get("level")
-    place = _(" within one %(level)s") % {"level": level} if level else ""
-    return {**params, **amounts, "place": place}
+    return {**params, "place": _(" within one %(level)s") % {"level": level} if level else ""}

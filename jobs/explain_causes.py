@@ -1,6 +1,7 @@
 """Words for states and causes, and sentences about how an attempt or a job ended. Pure."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.utils.functional import Promise
@@ -81,6 +82,12 @@ def cause_sentence(cause: Cause, facts: Mapping[str, Any]) -> str:
         return filled(_exit_template(facts), {"signal": -(facts.get("exit_code") or 0), **facts})
     template = _ENDED.get(cause)
     return filled(template, facts) if template else str(CAUSE_LABELS[cause])
+
+
+def backoff_sentence(cause: Cause, *, until: datetime | None) -> str:
+    """Why a job that is to be repeated does not start at once."""
+    texts = {"why": cause_label(cause), "until": until.isoformat(timespec="seconds") if until else "–"}
+    return filled(_("It is repeated after a failure (%(why)s), but not before %(until)s."), texts)
 
 
 def cause_help(cause: Cause) -> str:

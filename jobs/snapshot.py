@@ -50,12 +50,12 @@ def snapshot_of(jobs: list[Job]) -> Snapshot:
     return Snapshot.of(nodes=supply(), queues=demand(), jobs=jobs, levels=settings.ENV.topology_levels)
 
 
-def job_asked_for(submission: Submission, *, job_id: UUID, now: datetime) -> Job:
+def job_asked_for(submission: Submission, *, job_id: JobId, now: datetime) -> Job:
     """A job that is not stored, as it would wait now: for predictions."""
     wanted = submission.spec
     longest = wanted.limits.max_runtime_seconds
     return Job(
-        id=JobId(str(job_id)),
+        id=job_id,
         queue=QueuePath(submission.queue.path),
         priority=wanted.priority,
         submitted_at_ms=milliseconds(now),

@@ -52,6 +52,17 @@ def parse(document: object, *, levels: Sequence[str] | None = None) -> JobSpec:
     return spec
 
 
+def read_priority(document: Mapping[str, object]) -> int:
+    """The priority that a document gives, for a change of it alone."""
+    reading = Reading()
+    if document.get("priority") is None:
+        reading.refuse("priority", _("is required"))
+    priority = _priority(reading, document.get("priority"))
+    if reading.problems:
+        raise Invalid(details=reading.problems)
+    return priority
+
+
 def to_document(spec: JobSpec) -> dict[str, object]:
     """The document of a spec, complete and in canonical units: `parse(to_document(spec)) == spec`."""
     document: dict[str, object] = {

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 
@@ -35,7 +36,7 @@ def launch_spec(job: Job, attempt: Attempt) -> LaunchSpec:
         params=wanted.get("params", {}),
         variables=wanted.get("environment", {}).get("variables", {}),
         code_sha256=job.code.sha256 if job.code else None,
-        checkpoint_dir=str(checkpoint_dir(job)),
+        checkpoint_dir=str(checkpoint_dir(job.id)),
         checkpoint_every=wanted["checkpoint"]["every"],
         checkpoint_keep=wanted["checkpoint"]["keep"],
         resume_from=_source(wanted["checkpoint"].get("from")),
@@ -43,9 +44,9 @@ def launch_spec(job: Job, attempt: Attempt) -> LaunchSpec:
     )
 
 
-def checkpoint_dir(job: Job) -> Path:
+def checkpoint_dir(job_id: UUID) -> Path:
     """Where the job's own checkpoints are, on every node. No name a person gave is in any path."""
-    return Path(settings.ENV.checkpoint_root) / str(job.id)
+    return Path(settings.ENV.checkpoint_root) / str(job_id)
 
 
 def placement_rows(placement: Placement) -> list[dict[str, Any]]:

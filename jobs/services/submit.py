@@ -13,6 +13,8 @@ from accounts.models import Role, Team, User
 from accounts.permissions import Action, require
 from accounts.selectors import role_of
 from artifacts.models import Checkpoint, CheckpointState, CodeArchive
+from artifacts.scratch import Readable
+from artifacts.services import store_code
 from eventlog.wakeups import wake_tick
 from jobs import spec
 from jobs.lifecycle import Cause, State
@@ -50,6 +52,17 @@ def submit_job(*, user: User, document: object, code: CodeArchive | None, now: d
         record_event(job, "submitted", now=now, cause=Cause.SUBMITTED, actor_id=user.pk, data=_submitted(job))
         wake_tick()
     return job
+
+
+def submit_upload(*, user: User, document: object, upload: Readable | None, now: datetime) -> Job:
+    """`submit_job` with a code archive that comes along. The rest is checked before its bytes are read."""
+    if upload is None:
+        return submit_job(user=user, document=document, code=None, now=now)
+    if isinstance(document, dict):
+        document = {key: value for key, value in document.items() if key != "code"}
+    team = check_submission(user=user, document=document).team
+    code = store_code(team=team, user=user, stream=upload, now=now)
+    return submit_job(user=user, document=document, code=code, now=now)
 
 
 def check_submission(*, user: User, document: object, code: CodeArchive | None = None) -> Submission:

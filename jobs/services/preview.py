@@ -1,0 +1,47 @@
+"""What would become of a document if submitted now: the engine decides on a copy of the snapshot."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import uuid4
+
+from accounts.models import User
+from jobs.services.submit import Submission, check_submission
+from jobs.services.tick import read_consistently
+from jobs.snapshot import job_asked_for, milliseconds, snapshot_of
+from refusals import Invalid, Problem
+from scheduling.decide import decide
+from scheduling.model import JobId, Policy, Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """The problems of a document; of one without any, whether it would start at once or why it would wait."""
+
+    problems: tuple[Problem, ...] = ()
+    starts_now: bool = False
+    reason: Reason | None = None
+    starts_at: datetime | None = None  # None where nothing bounds the wait
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it would be accepted."""
+        return not self.problems
+
+
+def preview_job(*, user: User, document: object, now: datetime) -> Preview:
+    """A dry run; stores nothing. Raises `Forbidden` as the submission would."""
+    try:
+        submission = check_submission(user=user, document=document)
+    except Invalid as invalid:
+        return Preview(problems=invalid.details)
+    return _predict(submission, now=now)
+
+
+def _predict(submission: Submission, *, now: datetime) -> Preview:
+    job_id = JobId(str(uuid4()))
+    asked = job_asked_for(submission, job_id=job_id, now=now)
+    live = read_consistently(now=now).snapshot
+    plan = decide(snapshot_of([*live.jobs, asked]), milliseconds(now), Policy())
+    if any(start.job == job_id for start in plan.starts):
+        return Preview(starts_now=True, starts_at=now)
+    return Preview(reason=plan.reasons.get(job_id))

@@ -1,0 +1,41 @@
+"""The clock's work on jobs: the tick, reconciling, and keeping a conductor alive. Short and idempotent."""
+
+from datetime import timedelta
+
+from celery import shared_task
+from django.conf import settings
+from django.utils import timezone
+
+from cluster.selectors import conductor_state
+from jobs.services.reconcile import reconcile
+from jobs.services.tick import run_tick
+from ray_runtime import launcher
+
+CONDUCTOR_SILENT_AFTER = timedelta(seconds=4)  # it says something every second
+
+
+@shared_task(name="jobs.tick", ignore_result=True)
+def tick() -> None:
+    """Decide once and carry it out."""
+    run_tick(now=timezone.now())
+
+
+@shared_task(name="jobs.reconcile", ignore_result=True)
+def reconcile_jobs() -> None:
+    """File the differences between the database and what the conductor holds."""
+    reconcile(now=timezone.now())
+
+
+@shared_task(name="jobs.ensure_conductor", ignore_result=True, soft_time_limit=60, time_limit=90)
+def ensure_conductor() -> None:
+    """Have a conductor started if none has been heard of lately. Harmless while one is alive but cut off."""
+    heard = conductor_state().last_seen_at
+    is_heard = heard is not None and timezone.now() - heard < CONDUCTOR_SILENT_AFTER
+    if is_heard or not settings.ENV.ray_address:
+        return
+    launcher.ensure_conductor(
+        ray_address=settings.ENV.ray_address,
+        portal_url=settings.ENV.public_url,
+        token=settings.ENV.conductor_token,
+        environ={},
+    )

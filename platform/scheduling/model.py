@@ -211,11 +211,14 @@ class Policy:
 class Plan:
     """What to do now, and one reason for each job that waits afterwards. Everything in canonical order.
 
-    `keeps` is the whole list: a waiting job that is not in it keeps nothing from now on.
+    `keeps` is the whole list: a waiting job that is not in it keeps nothing from now on. `gave_way`: jobs
+    that would have started in this plan, had not another one had a better right to the devices; they counted
+    as running then.
     """
 
     starts: tuple[Start, ...] = ()
     evictions: tuple[Evict, ...] = ()
     keeps: tuple[Keep, ...] = ()
     reasons: Mapping[JobId, Reason] = field(default_factory=dict)
+    gave_way: tuple[JobId, ...] = ()
     policy: Policy = Policy()

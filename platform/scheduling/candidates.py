@@ -1,0 +1,157 @@
+"""Who could be evicted for one job, seen from each node (or link domain of a node) on which they hold
+something.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduling.amounts import DEVICE_MILLI
+from scheduling.holdings import Columns
+from scheduling.model import Job
+from scheduling.standing import Standing
+from scheduling.supply import BoolArray, Free, IntArray
+
+UNLIMITED = np.iinfo(np.int64).max
+
+
+class Claimant:
+    """The job that victims are sought for, and what stands in its way. `reclaim` is
+    `QueueTree.reclaimable`.
+    """
+
+    def __init__(self, standing: Standing, job: Job, *, reclaim: dict[int, tuple[int, ...]]) -> None:
+        self.standing = standing
+        self.request = standing.requests[job.id]
+        self.shape = self.request.kind.shape
+        self.queue = standing.queue_of(job)
+        self.reclaim = reclaim
+        self.over_limits = standing.tree.limits_later(self.queue, job.total_milli)
+        self.domains = standing.placer.required(self.request.kind)
+
+    def counts(self, free: Free) -> IntArray:
+        """Workers of this job that each unit holds."""
+        return self.standing.placer.workers(free, self.shape, by_part=self.domains.by_part)
+
+    def node_of(self, units: IntArray) -> IntArray:
+        """The node of each unit."""
+        return self.standing.topology.part_node[units] if self.domains.by_part else units
+
+    def inside(self, queue: int) -> list[int]:
+        """The queues in the subtree of this one."""
+        return [number for number, chain in enumerate(self.standing.tree.chains) if queue in chain]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A row for each candidate (by slot) and each unit on which it holds something."""
+
+    slot: IntArray
+    unit: IntArray
+    milli: IntArray
+    cpus: IntArray
+    memory: IntArray
+
+    def only(self, chosen: BoolArray | IntArray) -> "Rows":
+        """These rows, in this order."""
+        return Rows(
+            self.slot[chosen], self.unit[chosen], self.milli[chosen], self.cpus[chosen], self.memory[chosen]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixes:
+    """For each row: what the rows of its unit up to it cost together, how many workers more the unit would
+    hold without them, and how many they are.
+    """
+
+    cost: IntArray
+    gained: IntArray
+    length: IntArray
+
+
+def rows_of(claimant: Claimant, columns: Columns, slots: BoolArray) -> Rows:
+    """The rows of all candidates."""
+    by_node = _by_node(claimant, columns, slots)
+    return _by_part(claimant, columns, by_node) if claimant.domains.by_part else by_node
+
+
+def prefixes(claimant: Claimant, columns: Columns, rows: Rows, *, free: Free, counts: IntArray) -> Prefixes:
+    """What the rows of each unit, leaving in this order, would bring. Rows have to be grouped by unit.
+
+    Devices are counted by amount, so parts of several devices may promise a whole one too many: whoever
+    chooses by this has to count again on the exact devices.
+    """
+    first, nodes, shape = _first_of_unit(rows.unit), claimant.node_of(rows.unit), claimant.shape
+    after = _workers_by_devices(claimant, rows, first, free)
+    if shape.cpus_milli:
+        after = np.minimum(after, (free.cpus[nodes] + _running(rows.cpus, first)) // shape.cpus_milli)
+    if shape.memory_bytes:
+        after = np.minimum(after, (free.memory[nodes] + _running(rows.memory, first)) // shape.memory_bytes)
+    gained = np.where(free.open[nodes], after - counts[rows.unit], 0)
+    return Prefixes(_running(columns.cost[rows.slot], first), gained, _running(np.ones_like(first), first))
+
+
+def _workers_by_devices(claimant: Claimant, rows: Rows, first: IntArray, free: Free) -> IntArray:
+    shape, placer, by_part = claimant.shape, claimant.standing.placer, claimant.domains.by_part
+    if not shape.num_devices:
+        return np.full(len(first), UNLIMITED)
+    freed = _running(rows.milli, first)
+    if shape.is_fraction:
+        return (
+            placer.workers_by_devices(free, shape, by_part=by_part)[rows.unit] + freed // shape.device_milli
+        )
+    whole = placer.whole_devices(free, by_part=by_part)[rows.unit]
+    return (whole + freed // DEVICE_MILLI) // shape.num_devices
+
+
+def _by_node(claimant: Claimant, columns: Columns, slots: BoolArray) -> Rows:
+    """Workers (and their devices) of the same slot on the same node are one row."""
+    num_nodes = len(claimant.standing.supply.nodes)
+    workers, devices = slots[columns.worker_slot], slots[columns.device_slot]
+    keys = columns.worker_slot[workers] * num_nodes + columns.worker_node[workers]
+    unique, row = np.unique(keys, return_inverse=True)
+    of_devices = columns.device_slot[devices] * num_nodes + columns.device_node[devices]
+    device_row = np.searchsorted(unique, of_devices)
+
+    def total(rows: IntArray, amounts: IntArray) -> IntArray:
+        return np.bincount(rows, weights=amounts, minlength=len(unique)).astype(np.int64)
+
+    return Rows(
+        unique // num_nodes,
+        unique % num_nodes,
+        total(device_row, columns.device_milli[devices]),
+        total(row, columns.worker_cpus[workers]),
+        total(row, columns.worker_memory[workers]),
+    )
+
+
+def _by_part(claimant: Claimant, columns: Columns, rows: Rows) -> Rows:
+    """One row for each part of the node instead: its own devices, but the node's processors and memory."""
+    topology = claimant.standing.topology
+    num_parts = len(topology.part_node)
+    per_node = np.bincount(topology.part_node, minlength=len(claimant.standing.supply.nodes))
+    first_part = np.cumsum(per_node) - per_node
+    repeats = per_node[rows.unit]
+    spread = rows.only(np.repeat(np.arange(len(rows.unit)), repeats))
+    step = np.arange(len(spread.unit)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    unit = first_part[spread.unit] + step
+    part = topology.part_of[columns.device_node, columns.device_index]
+    keys = columns.device_slot * num_parts + part
+    wanted, row = spread.slot * num_parts + unit, np.argsort(spread.slot * num_parts + unit)
+    place = np.minimum(np.searchsorted(wanted, keys, sorter=row), max(len(wanted) - 1, 0))
+    known = (part >= 0) & (wanted[row][place] == keys) if len(wanted) else np.zeros(len(keys), np.bool_)
+    milli = np.bincount(row[place[known]], weights=columns.device_milli[known], minlength=len(wanted))
+    return Rows(spread.slot, unit, milli.astype(np.int64), spread.cpus, spread.memory)
+
+
+def _first_of_unit(unit: IntArray) -> IntArray:
+    """For each row the first row of its unit."""
+    starts = np.flatnonzero(np.diff(unit, prepend=-1))
+    return np.repeat(starts, np.diff(np.append(starts, unit.size)))
+
+
+def _running(amounts: IntArray, first: IntArray) -> IntArray:
+    """Running sums that begin anew at each unit."""
+    sums = np.cumsum(amounts)
+    return sums - (sums[first] - amounts[first])

@@ -1,0 +1,132 @@
+"""The numbers behind reasons: what fits, what is free, who uses what. Each is worked out once for a plan."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from scheduling.amounts import DEVICE_MILLI, Kind, held_milli
+from scheduling.model import Help, Job, JobId, JobPhase, Placement
+from scheduling.standing import Standing
+from scheduling.supply import BoolArray, Free
+
+
+class Measures:
+    """Questions about a finished plan, with remembered answers."""
+
+    def __init__(self, standing: Standing) -> None:
+        self._standing = standing
+        self._most: dict[tuple[int, Kind], int] = {}
+        self._free: dict[tuple[int, Kind], int] = {}
+        self._users: dict[tuple[str, ...], dict[int, int]] = {}
+        self.leaving = tuple(job for job in standing.jobs.values() if self._leaves(job))
+
+    def most_workers(self, free: Free, kind: Kind) -> int:
+        """The most workers of a kind that one allowed place holds."""
+        key = (id(free), kind)
+        if key not in self._most:
+            self._most[key] = self._standing.placer.most_workers(free, kind)
+        return self._most[key]
+
+    def fits(self, free: Free, job: Job) -> bool:
+        """Whether the job's gang has a place."""
+        return self.most_workers(free, self._kind(job)) >= job.num_workers
+
+    def way_out(self, free: Free, job: Job) -> Help | None:
+        """The condition without which the job would fit, if dropping one is enough."""
+        kind = self._kind(job)
+        if self.most_workers(free, replace(kind, required=())) >= job.num_workers:
+            return Help.RELAX_TOPOLOGY
+        if self.most_workers(free, replace(kind, types=())) >= job.num_workers:
+            return Help.ALLOW_MORE_TYPES
+        return None
+
+    def free_milli(self, free: Free, kind: Kind) -> int:
+        """Free accelerators on the allowed types: whole ones only, unless the job takes a part of one."""
+        key = (id(free), kind)
+        if key not in self._free:
+            nodes = self._nodes_of(kind)
+            whole, parts = free.whole[nodes] * DEVICE_MILLI, np.maximum(free.devices[nodes], 0)
+            self._free[key] = int(parts.sum() if kind.shape.is_fraction else whole.sum())
+        return self._free[key]
+
+    def is_enough(self, free: Free, job: Job) -> bool:
+        """Whether enough is free in total, wherever it is; for a job without accelerators, of what it
+        needs.
+        """
+        kind = self._kind(job)
+        if job.total_milli:
+            return self.free_milli(free, kind) >= job.total_milli
+        nodes = self._nodes_of(kind) & free.open
+        cpus, memory = np.maximum(free.cpus[nodes], 0).sum(), np.maximum(free.memory[nodes], 0).sum()
+        wanted_cpus, wanted_memory = job.num_workers * job.cpus_milli, job.num_workers * job.memory_bytes
+        return bool(cpus >= wanted_cpus and memory >= wanted_memory)
+
+    def room(self, free: Free, job: Job) -> dict[str, int | str]:
+        """What was asked for and what there is."""
+        kind = self._kind(job)
+        return {
+            **self.amounts(free, job),
+            "queue": job.queue,
+            "workers": job.num_workers,
+            "largest_workers": self.most_workers(free, kind),
+            "accelerators_milli": job.accelerators_milli,
+            "cpus_milli": job.cpus_milli,
+            "memory_bytes": job.memory_bytes,
+            "level": self._standing.topology.narrowest(kind.required),
+            "types": ", ".join(job.types),
+        }
+
+    def amounts(self, free: Free, job: Job) -> dict[str, int | str]:
+        """Free and wanted accelerators."""
+        return {"free_milli": self.free_milli(free, self._kind(job)), "wanted_milli": job.total_milli}
+
+    def users(self, job: Job) -> dict[int, int]:
+        """What each queue holds on the accelerator types that the job allows, in milli-units."""
+        if job.types not in self._users:
+            self._users[job.types] = self._count_users(self._nodes_of(self._kind(job)))
+        return self._users[job.types]
+
+    def kept_and_free(self, job: JobId) -> int:
+        """What is kept for the job and free already, in milli-units."""
+        footprint = self._standing.footprint(self._standing.jobs[job], self._standing.keeps[job])
+        room = self._standing.real.devices[footprint.device_nodes, footprint.device_indices]
+        return int((room >= footprint.device_milli).sum()) * footprint.device_milli
+
+    def keepers(self, job: Job) -> list[JobId]:
+        """The jobs for which a place is kept that this one could use, the largest free part first."""
+        nodes = self._nodes_of(self._kind(job))
+        index = self._standing.supply.index
+        keeps = self._standing.keeps
+        usable = [other for other, kept in keeps.items() if any(nodes[index[w.node]] for w in kept)]
+        return sorted(usable, key=lambda other: (-self.kept_and_free(other), other))
+
+    def victims(self, job: JobId) -> list[JobId]:
+        """The leaving jobs on the devices (or, without any, on the nodes) that are kept for this one."""
+        kept = _spots(self._standing.keeps[job])
+        return [other.id for other in self.leaving if kept & _spots(other.placement)]
+
+    def _kind(self, job: Job) -> Kind:
+        return self._standing.requests[job.id].kind
+
+    def _leaves(self, job: Job) -> bool:
+        return job.phase is JobPhase.LEAVING or job.id in self._standing.evictions
+
+    def _nodes_of(self, kind: Kind) -> BoolArray:
+        supply = self._standing.supply
+        numbers = [number for number, name in enumerate(supply.types) if not kind.types or name in kind.types]
+        return np.isin(supply.type_of, numbers)
+
+    def _count_users(self, nodes: BoolArray) -> dict[int, int]:
+        standing = self._standing
+        columns = standing.holdings.columns()
+        rows = standing.holdings.active()[columns.device_slot] & nodes[columns.device_node]
+        queues, milli = columns.queue[columns.device_slot[rows]], columns.device_milli[rows]
+        used = np.bincount(queues, weights=milli, minlength=len(standing.tree.queues)).astype(np.int64)
+        for job in self.leaving:
+            used[standing.queue_of(job)] += held_milli(job)
+        return {queue: int(amount) for queue, amount in enumerate(used) if amount}
+
+
+def _spots(placement: Placement) -> set[tuple[str, int]]:
+    """Devices of a placement; a worker without any stands on its node."""
+    return {(worker.node, device) for worker in placement for device in worker.devices or (-1,)}

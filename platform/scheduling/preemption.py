@@ -1,0 +1,150 @@
+"""Who may be evicted for a job that cannot start, and where the search for victims looks.
+
+Rights. Preempt: the same queue, strictly lower priority, not shorter running than the policy's minimum.
+Reclaim: another queue, by `QueueTree.reclaimable`, whatever the priorities. Preemptible jobs only. Choice:
+per accelerator type in the job's order, over several domains, the victims with the least lost work.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduling.candidates import Claimant, Rows, prefixes, rows_of
+from scheduling.holdings import Columns, give_back
+from scheduling.model import Job
+from scheduling.placement import Place, type_choices
+from scheduling.standing import Standing
+from scheduling.supply import BoolArray, FloatArray, Free, IntArray
+from scheduling.victims import Selection, choose
+
+NUM_DOMAINS_TRIED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The job can start at this place once these are gone: running victims, or starts of this same plan."""
+
+    victims: tuple[Job, ...]
+    place: Place
+
+
+def find_claim(standing: Standing, job: Job) -> Claim | None:
+    """The victims whose leaving lets the job start, limits and placement both; nothing if there are none
+    such.
+    """
+    rights = _rights(standing, job)
+    if rights is None:
+        return None
+    claimant = Claimant(standing, job, reclaim=rights.reclaim)
+    emptied = standing.later.copy()
+    give_back(emptied, standing.holdings.columns(), rights.slots)
+    if not _is_possible(claimant, rights.slots, emptied):
+        return None
+    rows = rows_of(claimant, standing.holdings.columns(), rights.slots)
+    for types in type_choices(claimant.request.kind):
+        selections = _selections(claimant, rights.slots, rows, types=types, emptied=emptied)
+        best = min(selections, key=Selection.rank, default=None)
+        if best is not None:
+            return _claim(claimant, best)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Rights:
+    """The slots that may be evicted; for each queue to reclaim from, those that have to be above
+    guarantee.
+    """
+
+    slots: BoolArray
+    reclaim: dict[int, tuple[int, ...]]
+
+
+def _rights(standing: Standing, job: Job) -> _Rights | None:
+    queue = standing.queue_of(job)
+    reclaim = standing.tree.reclaimable(queue, job.total_milli)
+    if not reclaim and job.priority <= standing.holdings.lowest_priority(queue):
+        return None
+    columns = standing.holdings.columns()
+    ran_long = standing.now_ms - columns.placed_at_ms >= standing.policy.min_runtime_ms
+    preempt = (columns.queue == queue) & (columns.priority < job.priority) & (ran_long | columns.is_new)
+    allowed = preempt | np.isin(columns.queue, list(reclaim))
+    slots = standing.holdings.active() & columns.evictable & allowed
+    return _Rights(slots, reclaim) if slots.any() else None
+
+
+def _is_possible(claimant: Claimant, slots: BoolArray, emptied: Free) -> bool:
+    """Whether the job could start if all candidates were gone: a quick no to most searches."""
+    columns = claimant.standing.holdings.columns()
+    num_queues = len(claimant.standing.tree.queues)
+    gone = np.bincount(columns.queue[slots], weights=columns.amount[slots], minlength=num_queues)
+    for limited, excess in claimant.over_limits:
+        if gone[claimant.inside(limited)].sum() < excess:
+            return False
+    request = claimant.request
+    return claimant.standing.placer.most_workers(emptied, request.kind) >= request.num_workers
+
+
+def _selections(
+    claimant: Claimant, slots: BoolArray, rows: Rows, *, types: tuple[str, ...], emptied: Free
+) -> Iterator[Selection]:
+    """A selection for each domain tried, and for each order of its candidates in which one was found."""
+    columns, grouping = claimant.standing.holdings.columns(), claimant.domains
+    orders = [rows.only(order) for order in _orders(columns, rows)]
+    room = grouping.totals(claimant.counts(emptied))
+    allowed = claimant.standing.placer.allowed(grouping, types)
+    possible = np.flatnonzero(allowed & (room >= claimant.request.num_workers))
+    for domain in _cheapest(claimant, columns, orders[0], possible):
+        units = np.flatnonzero(grouping.domain == domain)
+        for ordered in orders:
+            inside = ordered.only(grouping.domain[ordered.unit] == domain)
+            found = choose(claimant, columns, slots, rows=inside, units=units)
+            if found is not None:
+                yield found
+
+
+def _orders(columns: Columns, rows: Rows) -> tuple[IntArray, IntArray]:
+    """Two orders for the candidates of a unit: by cost for each device there; or the largest first, which
+    needs fewer of them and finds the one big victim where many small ones would use up what may be
+    reclaimed.
+    """
+    cost = columns.cost[rows.slot]
+    by_cost = np.lexsort((rows.slot, -rows.milli, cost / np.maximum(rows.milli, 1), rows.unit))
+    by_size = np.lexsort((rows.slot, cost, -rows.milli, rows.unit))
+    return by_cost, by_size
+
+
+def _cheapest(claimant: Claimant, columns: Columns, rows: Rows, domains: IntArray) -> IntArray:
+    """The few domains where the room needed looks cheapest, each unit seen alone and at its best price."""
+    if len(domains) <= NUM_DOMAINS_TRIED:
+        return domains
+    grouping, free = claimant.domains, claimant.standing.later
+    counts = claimant.counts(free)
+    need = np.maximum(claimant.request.num_workers - grouping.totals(counts), 0)
+    found = prefixes(claimant, columns, rows, free=free, counts=counts)
+    useful = np.flatnonzero((found.gained > 0) & np.isin(grouping.domain[rows.unit], domains))
+    domain = grouping.domain[rows.unit[useful]]
+    gained = np.minimum(found.gained[useful], need[domain])
+    price = found.cost[useful] / np.maximum(gained, 1)
+    order = np.lexsort((price, rows.unit[useful]))
+    best = order[np.unique(rows.unit[useful][order], return_index=True)[1]]
+    estimate = _estimate(domain[best], price[best], gained[best], need)
+    return domains[np.argsort(estimate[domains], kind="stable")[:NUM_DOMAINS_TRIED]]
+
+
+def _estimate(domain: IntArray, price: FloatArray, gained: IntArray, need: IntArray) -> FloatArray:
+    """What the workers needed would cost in each domain, bought at the cheapest units first."""
+    order = np.lexsort((price, domain))
+    domain, price, gained = domain[order], price[order], gained[order]
+    before = np.cumsum(gained) - gained
+    first = np.searchsorted(domain, domain)
+    bought = np.clip(need[domain] - (before - before[first]), 0, gained)
+    paid = np.bincount(domain, weights=price * bought, minlength=len(need))
+    missing = need - np.bincount(domain, weights=bought, minlength=len(need))
+    dearest = float(price.max()) if price.size else 1.0
+    return np.asarray(paid + missing * (dearest + 1.0))
+
+
+def _claim(claimant: Claimant, selection: Selection) -> Claim | None:
+    place = claimant.standing.placer.place(selection.view, claimant.request)
+    return None if place is None else Claim(tuple(selection.jobs()), place)

@@ -1,0 +1,183 @@
+"""The domains of the cluster: which nodes, or parts of nodes, lie together at which level. Static for a
+snapshot.
+
+A *unit* is what workers are counted on: a node, or, where a level asks for link domains and nodes have
+several, one node's devices in one link domain (a *part*).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduling.model import LINK_LEVEL, NODE_LEVEL, Node
+from scheduling.supply import BoolArray, IntArray, Supply
+
+NOWHERE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Units grouped into domains. With types kept apart, a domain holds units of one accelerator type
+    only.
+    """
+
+    domain: IntArray  # of each unit, or NOWHERE
+    num_domains: int
+    size: IntArray  # devices in each domain
+    type_of: IntArray  # of each domain, or NOWHERE where types are not kept apart
+    by_part: bool
+
+    def totals(self, amounts: IntArray) -> IntArray:
+        """Sums of a number per unit over each domain."""
+        inside = self.domain >= 0
+        sums = np.bincount(self.domain[inside], weights=amounts[inside], minlength=self.num_domains)
+        return sums.astype(np.int64)
+
+    def same_as(self, other: "Grouping") -> bool:
+        """Whether both put the same units together."""
+        return self.by_part == other.by_part and bool(np.array_equal(self.domain, other.domain))
+
+
+class Topology:
+    """Finds the domains of any set of levels, and the order in which levels are tried: narrowest first."""
+
+    def __init__(self, supply: Supply) -> None:
+        self._supply = supply
+        self.links, self.link_names = _links(supply)
+        self.part_of, self.part_node, self.part_link = _parts(self.links)
+        self.splits_nodes = len(self.part_node) > len(np.unique(self.part_node))
+        self._ids: dict[str, IntArray] = {}
+        self._groupings: dict[tuple[frozenset[str], bool], Grouping] = {}
+        self._ladders: dict[tuple[tuple[str, ...], tuple[str, ...], bool], tuple[Grouping, ...]] = {}
+        self.ladder = self._narrowest_first((*supply.levels, NODE_LEVEL, LINK_LEVEL))
+
+    def grouping(self, levels: frozenset[str], *, typed: bool) -> Grouping:
+        """Domains that lie inside one domain of every given level; no level: the whole cluster."""
+        key = (levels, typed)
+        if key not in self._groupings:
+            self._groupings[key] = self._group(levels, typed=typed)
+        return self._groupings[key]
+
+    def rungs(
+        self, required: tuple[str, ...], wished: tuple[str, ...], *, typed: bool
+    ) -> tuple[Grouping, ...]:
+        """The groupings to try in turn: each wished level inside the required ones, last the required
+        alone.
+        """
+        key = (required, wished, typed)
+        if key not in self._ladders:
+            bound = frozenset(required)
+            found = [self.grouping(bound | {level}, typed=typed) for level in self._narrowest_first(wished)]
+            self._ladders[key] = _without_repeats([*found, self.grouping(bound, typed=typed)])
+        return self._ladders[key]
+
+    def narrowest(self, levels: tuple[str, ...]) -> str:
+        """The level that restricts most (one that no node has a label of, if any); "" if there is none."""
+        return min(
+            levels, key=lambda level: (self._num_domains(level) > 0, -self._num_domains(level)), default=""
+        )
+
+    def ids_inside(self, grouping: Grouping) -> list[IntArray]:
+        """For each of the supply's levels from the widest, the domain of each unit of the grouping."""
+        node_of_unit = self.part_node if grouping.by_part else np.arange(len(self._supply.nodes))
+        return [self._node_ids(level)[node_of_unit] for level in self._supply.levels if level != NODE_LEVEL]
+
+    def _group(self, levels: frozenset[str], *, typed: bool) -> Grouping:
+        by_part = LINK_LEVEL in levels and self.splits_nodes
+        node_of_unit = self.part_node if by_part else np.arange(len(self._supply.nodes))
+        columns = [self._unit_ids(level, by_part=by_part) for level in sorted(levels)]
+        kinds = self._supply.type_of[node_of_unit] if typed else np.full(len(node_of_unit), NOWHERE)
+        inside = np.all([column >= 0 for column in columns], axis=0) if columns else np.ones(len(kinds), bool)
+        domain, num_domains, first = _number(np.array([kinds, *columns], dtype=np.int64), inside)
+        devices = self._unit_devices(by_part=by_part)
+        size = np.bincount(domain[inside], weights=devices[inside], minlength=num_domains)
+        return Grouping(domain, num_domains, size.astype(np.int64), kinds[first], by_part)
+
+    def _unit_ids(self, level: str, *, by_part: bool) -> IntArray:
+        if not by_part:
+            return self._node_ids(level)
+        return self.part_link if level == LINK_LEVEL else self._node_ids(level)[self.part_node]
+
+    def _unit_devices(self, *, by_part: bool) -> IntArray:
+        if not by_part:
+            return self._supply.num_devices
+        return np.bincount(self.part_of[self.part_of >= 0], minlength=len(self.part_node)).astype(np.int64)
+
+    def _node_ids(self, level: str) -> IntArray:
+        if level not in self._ids:
+            self._ids[level] = self._count_domains(level)
+        return self._ids[level]
+
+    def _count_domains(self, level: str) -> IntArray:
+        if level == NODE_LEVEL:
+            return np.arange(len(self._supply.nodes))
+        if level == LINK_LEVEL:  # only asked for where a node has one link domain at most
+            ids = np.full(len(self._supply.nodes), NOWHERE)
+            ids[self.part_node] = self.part_link
+            return ids
+        wider = _wider_levels(self._supply.levels, level)
+        paths = [_path(node, wider, level) for node in self._supply.nodes]
+        names = {path: position for position, path in enumerate(sorted({path for path in paths if path}))}
+        return np.array([names.get(path, NOWHERE) for path in paths], dtype=np.int64)
+
+    def _narrowest_first(self, levels: tuple[str, ...]) -> tuple[str, ...]:
+        """By falling number of domains; among equals the one named first is the wider one."""
+        widest_first = [level for level in dict.fromkeys(levels) if self._num_domains(level)]
+        widest_first.sort(key=self._num_domains)
+        return tuple(reversed(widest_first))
+
+    def _num_domains(self, level: str) -> int:
+        if level == LINK_LEVEL:
+            return len(self.link_names)
+        return len(np.unique(self._node_ids(level)[self._node_ids(level) >= 0]))
+
+
+def _wider_levels(levels: tuple[str, ...], level: str) -> tuple[str, ...]:
+    """Domains of equal name in different wider domains are different ones; a label outside the tree stands
+    alone.
+    """
+    return levels[: levels.index(level)] if level in levels else ()
+
+
+def _path(node: Node, wider: tuple[str, ...], level: str) -> tuple[str, ...]:
+    """The names down to this node's domain, or nothing if it has no such label."""
+    if level not in node.domains:
+        return ()
+    return (*(node.domains.get(name, "") for name in wider), node.domains[level])
+
+
+def _links(supply: Supply) -> tuple[IntArray, tuple[str, ...]]:
+    """The link domain of each device, [node, index], by position among the sorted names."""
+    names = tuple(sorted({link for node in supply.nodes for link in node.links[: node.num_devices] if link}))
+    position = {name: number for number, name in enumerate(names)}
+    links = np.full((len(supply.nodes), supply.width), NOWHERE, dtype=np.int64)
+    for row, node in enumerate(supply.nodes):
+        numbers = [position.get(link, NOWHERE) for link in node.links[: node.num_devices]]
+        links[row, : len(numbers)] = numbers
+    return links, names
+
+
+def _parts(links: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Numbers the parts in node order: the part of each device, and the node and link domain of each part."""
+    nodes, devices = np.nonzero(links >= 0)
+    pairs = np.stack([nodes, links[nodes, devices]], axis=1).reshape(-1, 2)
+    unique, inverse = np.unique(pairs, axis=0, return_inverse=True)
+    part_of = np.full(links.shape, NOWHERE, dtype=np.int64)
+    part_of[nodes, devices] = inverse.reshape(-1)
+    return part_of, unique[:, 0], unique[:, 1]
+
+
+def _number(columns: IntArray, inside: BoolArray) -> tuple[IntArray, int, IntArray]:
+    """Numbers equal columns alike: a domain per unit, how many there are, and one unit of each."""
+    domain = np.full(columns.shape[1], NOWHERE, dtype=np.int64)
+    unique, first, inverse = np.unique(columns[:, inside], axis=1, return_index=True, return_inverse=True)
+    domain[inside] = inverse.reshape(-1)
+    return domain, unique.shape[1], np.flatnonzero(inside)[first]
+
+
+def _without_repeats(groupings: list[Grouping]) -> tuple[Grouping, ...]:
+    kept: list[Grouping] = []
+    for grouping in groupings:
+        if not any(grouping.same_as(earlier) for earlier in kept):
+            kept.append(grouping)
+    return tuple(kept)

@@ -1,0 +1,163 @@
+"""Chooses victims inside one domain: greedily by lost work per worker gained, then spares whoever is not
+needed.
+
+Greedy: in each round the candidates of each unit are seen as leaving one after another, in a fixed order,
+and the prefix with the least cost / workers gained leaves. Then each is put back if the job can start all
+the same, dearest first. Fewer victims never free more, so in the end none could stay: the choice is minimal
+by construction.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from scheduling.candidates import Claimant, Rows, prefixes
+from scheduling.holdings import Columns
+from scheduling.model import Job
+from scheduling.supply import BoolArray, IntArray
+
+Rank = tuple[int, int, tuple[str, ...]]
+
+
+class Selection:
+    """Victims chosen so far, and how things would stand without them."""
+
+    def __init__(self, claimant: Claimant, columns: Columns) -> None:
+        self.view = claimant.standing.later.copy()
+        self.chosen: set[int] = set()
+        self._claimant = claimant
+        self._columns = columns
+        self._gone = [0] * len(claimant.standing.tree.queues)
+
+    def may_add(self, slot: int) -> bool:
+        """Reclaim only while every queue on the victim's side is above its guarantee, earlier victims
+        gone.
+        """
+        path = self._claimant.reclaim.get(int(self._columns.queue[slot]), ())
+        return all(self._claimant.standing.tree.above_guarantee(q, self._gone[q]) for q in path)
+
+    def add(self, slot: int) -> None:
+        """One more victim."""
+        self.chosen.add(slot)
+        self._change(slot, gives=1)
+
+    def drop(self, slot: int) -> None:
+        """This one may stay."""
+        self.chosen.remove(slot)
+        self._change(slot, gives=-1)
+
+    def missing_limit(self) -> int | None:
+        """The nearest queue whose limit is still in the way."""
+        over = self._claimant.over_limits
+        return next((queue for queue, excess in over if self._gone[queue] < excess), None)
+
+    def suffices(self) -> bool:
+        """Whether the job could start without the chosen ones: limits and placement, anywhere it is
+        allowed.
+        """
+        if self.missing_limit() is not None:
+            return False
+        request = self._claimant.request
+        return self._claimant.standing.placer.most_workers(self.view, request.kind) >= request.num_workers
+
+    def spare_the_needless(self) -> None:
+        """Puts back whoever can stay, dearest first."""
+        for slot in sorted(self.chosen, key=self._dearest_first):
+            self.drop(slot)
+            if not self.suffices():
+                self.add(slot)
+
+    def rank(self) -> Rank:
+        """Less lost work first, then fewer victims, then their ids."""
+        ids = tuple(sorted(job.id for job in self.jobs()))
+        return sum(int(self._columns.cost[slot]) for slot in self.chosen), len(self.chosen), ids
+
+    def jobs(self) -> Iterator[Job]:
+        """The jobs chosen, in slot order."""
+        return (self._claimant.standing.holdings.slots[slot].job for slot in sorted(self.chosen))
+
+    def _dearest_first(self, slot: int) -> tuple[int, int, int]:
+        return -int(self._columns.cost[slot]), -int(self._columns.amount[slot]), slot
+
+    def _change(self, slot: int, *, gives: int) -> None:
+        standing = self._claimant.standing
+        holding = standing.holdings.slots[slot]
+        self.view.take(standing.footprint(holding.job, holding.placement), times=-gives)
+        for queue in standing.tree.chains[holding.queue]:
+            self._gone[queue] += gives * holding.amount_milli
+
+
+def choose(
+    claimant: Claimant, columns: Columns, slots: BoolArray, *, rows: Rows, units: IntArray
+) -> Selection | None:
+    """Victims among `slots` that make room in the domain of these units; nothing if the greedy way finds
+    none.
+
+    `rows` are those of the domain, grouped by unit, and within it in the order in which candidates are
+    considered.
+    """
+    search = _Search(claimant, columns, slots, rows=rows, units=units)
+    if not search.clear_limits() or not search.clear_room():
+        return None
+    search.selection.spare_the_needless()
+    return search.selection
+
+
+class _Search:
+    """The greedy part."""
+
+    def __init__(
+        self, claimant: Claimant, columns: Columns, slots: BoolArray, *, rows: Rows, units: IntArray
+    ) -> None:
+        self.selection = Selection(claimant, columns)
+        self._claimant = claimant
+        self._columns = columns
+        self._left = slots.copy()  # those that may still be chosen
+        self._rows = rows
+        self._units = units
+
+    def clear_limits(self) -> bool:
+        """Victims until no limit is in the way: in the queue that is over it, the cheapest for its size."""
+        while (queue := self.selection.missing_limit()) is not None:
+            inside = np.isin(self._columns.queue, self._claimant.inside(queue))
+            slots = np.flatnonzero(self._left & inside & (self._columns.amount > 0))
+            if not slots.size:
+                return False
+            self._add(int(slots[np.argmin(self._columns.cost[slots] / self._columns.amount[slots])]))
+        return True
+
+    def clear_room(self) -> bool:
+        """Victims until the domain holds the whole gang."""
+        while (need := self._need(counts := self._claimant.counts(self.selection.view))) > 0:
+            slots = self._best_prefix(counts, need)
+            if not slots:
+                return False
+            for slot in slots:
+                if not self._add(slot):
+                    break
+        return True
+
+    def _need(self, counts: IntArray) -> int:
+        return self._claimant.request.num_workers - int(counts[self._units].sum())
+
+    def _add(self, slot: int) -> bool:
+        """Adds a victim; if its queue has nothing left to give, nobody of that queue may be chosen any
+        more.
+        """
+        if self.selection.may_add(slot):
+            self.selection.add(slot)
+            self._left[slot] = False
+            return True
+        self._left &= self._columns.queue != self._columns.queue[slot]
+        return False
+
+    def _best_prefix(self, counts: IntArray, need: int) -> list[int]:
+        """The slots, all on one unit, that cost least for each worker gained; among equals the fewest."""
+        rows = self._rows.only(self._left[self._rows.slot])
+        found = prefixes(self._claimant, self._columns, rows, free=self.selection.view, counts=counts)
+        useful = np.flatnonzero(found.gained > 0)
+        if not useful.size:
+            return []
+        gained = np.minimum(found.gained[useful], need)
+        best = useful[np.lexsort((found.length[useful] / gained, found.cost[useful] / gained))[0]]
+        return [int(slot) for slot in rows.slot[best - found.length[best] + 1 : best + 1]]

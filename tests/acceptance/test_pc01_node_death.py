@@ -1,0 +1,83 @@
+"""Case PC01: a node dies without a word."""
+
+import re
+import time
+
+import httpx
+import pytest
+
+from tests.acceptance.acting import (
+    archive,
+    attempts,
+    job,
+    log_bytes,
+    nodes,
+    only_nodes,
+    processes_of,
+    queue,
+    stays,
+    submit,
+    wait_state,
+)
+from tests.support.platform import LivePlatform, wait_until
+
+pytestmark = [pytest.mark.platform, pytest.mark.timeout(400)]
+
+
+def test_a_node_that_dies_is_named_and_its_job_leaves_nothing_behind(
+    live_platform: LivePlatform, member: httpx.Client, admin: httpx.Client
+) -> None:
+    """The gang fails naming the node, its survivor goes, the waiting job starts, the node comes back usable."""
+    code = archive("counting.py")
+    with only_nodes(live_platform, "n1", "n2"):
+        gang = submit(member, code=code, workers=2, run="python3 counting.py")
+        wait_state(member, gang["id"], "running")
+        waiting = submit(member, code=code, run="python3 counting.py 50")
+        ranks = {slot["node"]: slot["rank"] for slot in attempts(member, gang["id"])[0]["placement"]}
+        assert set(ranks) == {"n1", "n2"}
+        for rank in ranks.values():
+            wait_until(
+                lambda rank=rank: b"line 5\n" in log_bytes(member, gang["id"], rank=rank),
+                seconds=30,
+                what=f"worker {rank} has logged",
+            )
+        assert job(member, waiting["id"])["state"] == "queued"
+
+        cut_at = time.time()
+        with _cut_off(live_platform, "n2"):
+            failed = wait_state(member, gang["id"], "failed", seconds=20)
+            assert "n2" in failed["reason"]["text"]
+            end = attempts(member, gang["id"])[0]
+            assert (end["end_cause"], end["failed_node"], end["exit_code"]) == ("node_lost", "n2", None)
+            started = wait_state(member, waiting["id"], "running", "succeeded", seconds=10)
+            assert {slot["node"] for slot in started["attempt"]["placement"]} == {"n1"}
+            assert processes_of(gang["id"]) == []
+            seen = nodes(admin)
+            assert seen["n2"]["state"] == "unreachable"
+            assert admin.get("cluster/utilisation").json()["accelerators_total"] == 12
+            wait_state(member, waiting["id"], "succeeded", seconds=30)
+            assert queue(member, "research")["used"] == 0
+
+        wait_until(lambda: nodes(admin)["n2"]["state"] == "ready", seconds=90, what="n2 is back")
+        stays(lambda: _still_gone(member, gang["id"]), seconds=3)
+        again = submit(member, workers=2, run="true")
+        assert wait_state(member, again["id"], "succeeded")["attempt"]["end_cause"] == "completed"
+        _log_reaches(member, gang["id"], rank=ranks["n2"], cut_at=cut_at)
+
+
+def _cut_off(platform: LivePlatform, node: str):  # type: ignore[no-untyped-def]  # a context manager of another module
+    """A power loss: every process of the node is killed at once, and nothing starts it again meanwhile."""
+    return platform.held_down(f"ray-{node}")
+
+
+def _still_gone(client: httpx.Client, job_id: str) -> None:
+    assert job(client, job_id)["state"] == "failed"
+    assert processes_of(job_id) == []
+
+
+def _log_reaches(client: httpx.Client, job_id: str, *, rank: int, cut_at: float) -> None:
+    """Ten lines a second since the attempt ran: what is missing at the tail is at most 3 s worth."""
+    text = log_bytes(client, job_id, rank=rank).decode()
+    numbers = [int(number) for number in re.findall(r"^line (\d+)$", text, re.MULTILINE)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert numbers, f"nothing of rank {rank} before {cut_at} is readable"

@@ -4,6 +4,7 @@ The order of the files is fixed, so every rank on every machine with the same Py
 """
 
 import hashlib
+import os
 import sysconfig
 from pathlib import Path
 
@@ -30,8 +31,12 @@ def load_corpus(split: str, *, root: Path | None = None, cache: Path | None = No
 
 
 def _source_files(root: Path) -> list[tuple[str, Path]]:
-    found = ((path.relative_to(root), path) for path in root.rglob("*.py"))
-    return sorted((name.as_posix(), path) for name, path in found if not _LEFT_OUT.intersection(name.parts))
+    found: list[tuple[str, Path]] = []
+    for folder, below, names in os.walk(root):
+        below[:] = [name for name in below if name not in _LEFT_OUT]  # or walk 20,000 files
+        paths = (Path(folder, name) for name in names if name.endswith(".py"))
+        found.extend((path.relative_to(root).as_posix(), path) for path in paths)
+    return sorted(found)
 
 
 def _key(files: list[tuple[str, Path]]) -> str:

@@ -127,7 +127,9 @@ def _cancelled_while_running(_platform: LivePlatform, client: httpx.Client) -> N
 
 
 def _over_its_time(_platform: LivePlatform, client: httpx.Client) -> None:
-    made = submit(client, queue=QUEUE, run="sleep 600", limits={"max_runtime": "2s", "grace": "1s", "retries": 0})
+    made = submit(
+        client, queue=QUEUE, run="sleep 600", limits={"max_runtime": "2s", "grace": "1s", "retries": 0}
+    )
     assert wait_state(client, made["id"], "failed", seconds=30)["cause"] == "time_limit"
 
 

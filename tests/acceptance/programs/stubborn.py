@@ -7,7 +7,11 @@ import subprocess
 import sys
 import time
 
-SLEEP = [sys.executable, "-c", "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"]
+SLEEP = [
+    sys.executable,
+    "-c",
+    "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)",
+]
 
 
 def daemon() -> None:

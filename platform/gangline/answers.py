@@ -5,17 +5,18 @@ from typing import Any
 import httpx
 
 from gangline.errors import CommandError, Detail, NotReachable, Refused
+from gangline.words import mark, say
 
 TODO_BY_STATUS = {
-    401: "Log in with `gangline login`, or set GANGLINE_TOKEN.",
-    403: "Ask an admin of the team for the right, or use a queue of your own team (`gangline queues`).",
-    404: "See what there is with `gangline ps -a`; objects of other teams are not shown.",
-    409: "Look at the present state with `gangline show` and try again if it still applies.",
-    413: "List large files that the job does not need in .ganglineignore.",
-    429: "Wait a little and try again.",
+    401: mark("Log in with `gangline login`, or set GANGLINE_TOKEN."),
+    403: mark("See your roles with `gangline whoami` and your queues with `gangline queues`."),
+    404: mark("See what there is with `gangline ps -a`."),
+    409: mark("Look at the present state with `gangline show` and try again if it still applies."),
+    413: mark("List large files that the job does not need in .ganglineignore."),
+    429: mark("Wait a little and try again."),
 }
-TODO_OTHERWISE = (
-    "Change what is named above and try again; `gangline validate` checks a job file without submitting it."
+TODO_OTHERWISE = mark(
+    "Change what is named above; `gangline validate` checks a job file without submitting it."
 )
 
 
@@ -34,8 +35,12 @@ def check(response: httpx.Response) -> None:
         return
     if status < 400:
         raise NotReachable(
-            f"{response.url} answers with a redirect to {response.headers.get('location', '?')}.",
-            todo="Log in with that address: `gangline login URL`.",
+            say(
+                "{url} answers with a redirect to {target}.",
+                url=response.url,
+                target=response.headers.get("location", "?"),
+            ),
+            todo=say("Log in with that address: `gangline login URL`."),
         )
     error = _error(response)
     if status in (429, 502, 503, 504) or (status == 409 and "retry-after" in response.headers):
@@ -49,8 +54,8 @@ def parse(response: httpx.Response) -> Any:
         return response.json()
     except ValueError as error:
         raise NotReachable(
-            f"{response.url} answers, but not as a Gangline portal does.",
-            todo="Check the address: `gangline login URL`.",
+            say("{url} answers, but not as a Gangline portal does.", url=response.url),
+            todo=say("Check the address: `gangline login URL`."),
         ) from error
 
 
@@ -65,14 +70,14 @@ def _error(response: httpx.Response) -> CommandError:
         )
     if status >= 500:
         return NotReachable(
-            f"The portal has a problem: {message}",
-            todo=f"Tell its operator the request's id: {body.get('request_id', '-')}.",
+            say("The portal has a problem: {message}", message=message),
+            todo=say("Tell its operator the request's id: {id}.", id=body.get("request_id", "-")),
         )
     details = tuple(
         Detail(str(detail.get("path", "")), str(detail.get("problem", "")))
         for detail in body.get("details") or ()
     )
-    todo = body.get("help") or TODO_BY_STATUS.get(status, TODO_OTHERWISE)
+    todo = body.get("help") or say(TODO_BY_STATUS.get(status, TODO_OTHERWISE))
     return Refused(message, status=status, code=code, details=details, todo=todo)
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from gangline.errors import BadUsage, Detail
 from gangline.units import size
+from gangline.words import say
 
 IGNORE_FILES = (".ganglineignore", ".gitignore")
 ALWAYS_IGNORED = (".git/", "__pycache__/", "*.pyc", ".venv/", ".DS_Store")
 DEFAULT_LIMIT_BYTES = 256 * 1024**2
-TODO = "List what the job does not need in .ganglineignore (the patterns of .gitignore)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,11 @@ class _Packing:
         if self.total_bytes > self.limit_bytes:
             details = tuple(Detail(name, size(length)) for length, name in self.largest)
             raise BadUsage(
-                f"The code is larger than {size(self.limit_bytes)}. Its largest files so far:",
+                say(
+                    "The code is larger than {limit}. Its largest files so far:", limit=size(self.limit_bytes)
+                ),
                 details=details,
-                todo=TODO,
+                todo=say("List what the job does not need in .ganglineignore (the patterns of .gitignore)."),
             )
 
 
@@ -68,7 +70,10 @@ def pack(folder: Path, target: Path, *, limit_bytes: int = DEFAULT_LIMIT_BYTES) 
             _add(tar, path, relative)
             count += 1
     if not count:
-        raise BadUsage(f"{folder} holds no file to upload.", todo="Leave out `code` if the job needs none.")
+        raise BadUsage(
+            say("{folder} holds no file to upload.", folder=folder),
+            todo=say("Leave out `code` if the job needs none."),
+        )
     return count
 
 

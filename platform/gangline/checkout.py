@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gangline.errors import BadUsage
+from gangline.words import say
 
 SERVER_PACKAGES = ("django", "rest_framework", "celery", "uvicorn", "ray", "psycopg")
 CLIENT_ONLY = ("GANGLINE_HOME", "GANGLINE_URL", "GANGLINE_TOKEN", "GANGLINE_CONFIG")
@@ -15,21 +16,21 @@ def find_checkout(environ: Mapping[str, str], start: Path) -> Path:
     """The checkout in `GANGLINE_HOME`, at or above `start`, or around this file; raises if it cannot run."""
     home = environ.get("GANGLINE_HOME")
     if home and not _is_checkout(Path(home)):
-        raise BadUsage(
-            f"GANGLINE_HOME is {home}, which is no checkout of Gangline (manage.py, platform/portal)."
-        )
+        raise BadUsage(say("GANGLINE_HOME is {home}, which is no checkout of Gangline.", home=home))
     places = [Path(home)] if home else [start, *start.parents, Path(__file__).resolve().parents[2]]
     checkout = next((place for place in places if _is_checkout(place)), None)
     if checkout is None:
         raise BadUsage(
-            "The platform itself is not here: this is the client alone.",
-            todo="Run it inside a checkout of Gangline, or set GANGLINE_HOME to one.",
+            say("The platform itself is not here: this is the client alone."),
+            todo=say("Run it inside a checkout of Gangline, or set GANGLINE_HOME to one."),
         )
     missing = [package for package in SERVER_PACKAGES if find_spec(package) is None]
     if missing:
         raise BadUsage(
-            f"The platform's packages are not installed ({', '.join(missing)}).",
-            todo=f"Run `make setup` in {checkout}, or install its extras `server` and `runtime`.",
+            say("The platform's packages are not installed ({names}).", names=", ".join(missing)),
+            todo=say(
+                "Run `make setup` in {folder}, or install its extras `server` and `runtime`.", folder=checkout
+            ),
         )
     return checkout.resolve()
 

@@ -14,6 +14,7 @@ from gangline import VERSION, answers
 from gangline.config import Profile
 from gangline.errors import CommandError, NotReachable
 from gangline.language import accept_language
+from gangline.words import say
 
 Json = dict[str, Any]
 NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
@@ -130,8 +131,14 @@ class Portal:
 
     def _not_reachable(self, error: httpx.TransportError) -> CommandError:
         return NotReachable(
-            f"The portal at {self.url} does not answer ({str(error) or type(error).__name__}).",
-            todo="Check its address (`gangline login URL`) and that it runs (`gangline up` runs one here).",
+            say(
+                "The portal at {url} does not answer ({why}).",
+                url=self.url,
+                why=str(error) or type(error).__name__,
+            ),
+            todo=say(
+                "Check its address (`gangline login URL`) and that it runs (`gangline up` runs one here)."
+            ),
         )
 
 

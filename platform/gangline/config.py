@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 
 from gangline.errors import BadUsage
+from gangline.words import say
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 
@@ -52,7 +53,8 @@ def normal_url(url: str) -> str:
     """The address without a trailing slash; only http and https are spoken."""
     if not url.startswith(("http://", "https://")):
         raise BadUsage(
-            f"{url!r} is not a portal's address.", todo="Give it as http://host:port or https://host."
+            say("“{url}” is not a portal's address.", url=url),
+            todo=say("Give it as http://host:port or https://host."),
         )
     return url.rstrip("/")
 
@@ -65,6 +67,6 @@ def _read(path: Path) -> Profile:
         return Profile(DEFAULT_URL)
     except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
         raise BadUsage(
-            f"The profile file {path} cannot be read ({type(error).__name__}).",
-            todo="Delete it and run `gangline login` again.",
+            say("The profile file {path} cannot be read ({why}).", path=path, why=type(error).__name__),
+            todo=say("Delete it and run `gangline login` again."),
         ) from error

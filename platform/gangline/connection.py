@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from gangline.config import Profile, load_profile
+from gangline.words import say
 
 if TYPE_CHECKING:
     from gangline.client import Portal
@@ -23,4 +24,4 @@ def connect(
 
 
 def _tell(message: str) -> None:
-    typer.echo(f"{message} Trying again...", err=True)
+    typer.echo(say("{message} Trying again...", message=message), err=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gangline.sight import ENDED
+from gangline.words import say
 
 if TYPE_CHECKING:
     from gangline.client import Portal
@@ -16,6 +17,7 @@ SHORT_PAUSE_SECONDS, LONG_PAUSE_SECONDS = 0.2, 1.0
 # How long after an attempt its log may stay silent before we stop waiting for its end: a lost node
 # never closes it, and a node that was cut off for a while still delivers what it had kept.
 UNCLOSED_SECONDS = 10.0
+SILENT_RANK_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,15 @@ class RankLog:
         self.attempt, self.ranks = page["attempt"], tuple(page.get("ranks") or ())
         fresh = page["next_offset"] > self.offset
         self.offset = page["next_offset"]
-        self.is_closed = bool(page["closed"]) and self.offset >= page["size"]
+        self.is_closed = bool(page["closed"]) and self.offset >= page["size"] and self._is_sure()
         if page["text"]:
             self.heard_at = time.monotonic()
             sink.text(self.rank, page["text"])
         return fresh and self.offset < int(page["size"])
+
+    def _is_sure(self) -> bool:
+        """A rank without output counts as closed with its attempt; its first bytes may be on their way."""
+        return self.rank in self.ranks or time.monotonic() - self.heard_at > SILENT_RANK_SECONDS
 
     def _page(self) -> Json:
         where: Json = (
@@ -97,11 +103,11 @@ def follow_logs(portal: "Portal", job_id: str, sink: Sink, selection: Selection)
         selection = replace(selection, tail=None)
         attempt = _wait_for_attempt(portal, job_id, attempt + 1)
         if attempt is not None:
-            sink.note(f"attempt {attempt}")
+            sink.note(say("attempt {number}", number=attempt))
 
 
 def _known_ranks(portal: "Portal", job_id: str, attempt: int | None) -> tuple[int, ...]:
-    page = portal.get(f"jobs/{job_id}/logs", attempt=attempt, rank=0, offset=0, limit=1)
+    page = portal.get(f"jobs/{job_id}/logs", attempt=attempt, rank=0, offset=0, limit=4)
     return tuple(page.get("ranks") or (0,))
 
 
@@ -123,7 +129,12 @@ def _follow_attempt(portal: "Portal", job_id: str, sink: Sink, selection: Select
         if _drain_all(logs, sink):
             pause = SHORT_PAUSE_SECONDS
         elif _is_given_up(portal, job_id, selection.attempt, logs.values()):
-            sink.note(f"the log of attempt {selection.attempt} was never closed: its node may be lost")
+            sink.note(
+                say(
+                    "the log of attempt {number} was never closed: its node may be lost",
+                    number=selection.attempt,
+                )
+            )
             return
         else:
             time.sleep(pause)

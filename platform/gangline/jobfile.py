@@ -10,6 +10,7 @@ import yaml
 
 from gangline import yaml12
 from gangline.errors import BadUsage
+from gangline.words import say
 
 Json = dict[str, Any]
 TEXT_KEYS = ("name", "queue", "run", "recipe", "environment.variables.")
@@ -30,8 +31,10 @@ def read_job(file: Path | None, pairs: Sequence[str]) -> JobFile:
         _set(document, pair)
     if not document:
         raise BadUsage(
-            "No job was given.",
-            todo="Give a file (`-f job.yaml`; `gangline init` writes one) or pairs (`name=a run=./x.sh`).",
+            say("No job was given."),
+            todo=say(
+                "Give a file (`-f job.yaml`; `gangline init` writes one) or pairs (`name=a run=./x.sh`)."
+            ),
         )
     return _without_local_code(document, _folder(file))
 
@@ -41,12 +44,15 @@ def _read(file: Path) -> Json:
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
         document = yaml12.load(text)
     except (OSError, UnicodeDecodeError) as error:
-        raise BadUsage(f"The job file {file} cannot be read: {error}.") from error
+        raise BadUsage(say("The job file {file} cannot be read: {error}.", file=file, error=error)) from error
     except yaml.YAMLError as error:
-        raise BadUsage(f"The job file {file} is not valid YAML: {error}") from error
+        raise BadUsage(
+            say("The job file {file} is not valid YAML: {error}", file=file, error=error)
+        ) from error
     if not isinstance(document, dict):
         raise BadUsage(
-            f"The job file {file} does not hold keys and values.", todo="`gangline init` writes one."
+            say("The job file {file} does not hold keys and values.", file=file),
+            todo=say("`gangline init` writes one."),
         )
     return document
 
@@ -54,12 +60,17 @@ def _read(file: Path) -> Json:
 def _set(document: Json, pair: str) -> None:
     path, equals, text = pair.partition("=")
     if not equals or not all(path.split(".")):
-        raise BadUsage(f"{pair!r} is not key=value.", todo="For example: workers=4 resources.accelerators=1")
+        raise BadUsage(
+            say("“{pair}” is not key=value.", pair=pair),
+            todo=say("For example: workers=4 resources.accelerators=1"),
+        )
     *parents, last = path.split(".")
     for parent in parents:
         inner = document.setdefault(parent, {})
         if not isinstance(inner, dict):
-            raise BadUsage(f"{path!r} cannot be set: {parent!r} is a plain value already.")
+            raise BadUsage(
+                say("“{path}” cannot be set: “{parent}” is a plain value already.", path=path, parent=parent)
+            )
         document = inner
     document[last] = text if path.startswith(TEXT_KEYS) else _value(text)
 
@@ -84,7 +95,7 @@ def _without_local_code(document: Json, folder: Path) -> JobFile:
         return JobFile({key: value for key, value in document.items() if key != "code"}, path)
     if _looks_like_id(code):
         return JobFile(document, None)
-    raise BadUsage(f"code: there is no folder or archive {path}.")
+    raise BadUsage(say("code: there is no folder or archive {path}.", path=path))
 
 
 def _looks_like_id(text: str) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 from gangline.render import Column
 from gangline.sight import Sight
 from gangline.units import age, amount, duration, moment, size
+from gangline.words import say
 
 Json = dict[str, Any]
 
@@ -28,20 +29,26 @@ def shape(job: Json) -> str:
 
 def _where(job: Json) -> str:
     placement = (job.get("attempt") or {}).get("placement") or ()
-    return ", ".join(f"{slot['node']} {slot['devices']} (rank {slot['rank']})" for slot in placement)
+    return ", ".join(say("{node} {devices} (rank {rank})", **slot) for slot in placement)
 
 
 def _result(job: Json) -> str:
     summary = job.get("summary") or {}
     parts = []
     if summary.get("loss_first") is not None and summary.get("loss_last") is not None:
-        parts.append(f"loss {summary['loss_first']:.4f} to {summary['loss_last']:.4f}")
+        parts.append(
+            say(
+                "loss {first} to {last}",
+                first=f"{summary['loss_first']:.4f}",
+                last=f"{summary['loss_last']:.4f}",
+            )
+        )
     if summary.get("mfu") is not None:
         parts.append(f"MFU {100 * summary['mfu']:.2f} %")
     if summary.get("wait_seconds") is not None:
-        parts.append(f"waited {duration(summary['wait_seconds'])}")
+        parts.append(say("waited {time}", time=duration(summary["wait_seconds"])))
     if summary.get("run_seconds") is not None:
-        parts.append(f"ran {duration(summary['run_seconds'])}")
+        parts.append(say("ran {time}", time=duration(summary["run_seconds"])))
     return ", ".join(parts)
 
 
@@ -52,7 +59,11 @@ def _help(job: Json) -> str:
 def _resources(job: Json) -> str:
     resources = job["resources"]
     cpus, memory = resources.get("cpus"), resources.get("memory_bytes")
-    parts = [shape(job), f"{amount(cpus)} CPUs" if cpus else "", size(memory) if memory else ""]
+    parts = [
+        shape(job),
+        say("{number} CPUs", number=amount(cpus)) if cpus else "",
+        size(memory) if memory else "",
+    ]
     return ", ".join(part for part in parts if part)
 
 

@@ -4,7 +4,8 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from gangline.errors import BadUsage, Detail, Refused
-from gangline.units import plain
+from gangline.units import moment, plain
+from gangline.words import say
 
 if TYPE_CHECKING:
     from gangline.client import Portal
@@ -25,16 +26,16 @@ def find_job_id(portal: "Portal", reference: str) -> str:
         return str(fitting[0]["id"])
     if not fitting:
         raise Refused(
-            f"No job is named {reference!r} or has an id that begins so.",
+            say("No job is named “{name}” or has an id that begins so.", name=reference),
             status=404,
             code="not_found",
-            todo="See what there is with `gangline ps -a`.",
+            todo=say("See what there is with `gangline ps -a`."),
         )
     raise BadUsage(
-        f"{reference!r} fits {len(fitting)} jobs; nothing was done.",
+        say("“{name}” fits {count} jobs; nothing was done.", name=reference, count=len(fitting)),
         code="ambiguous",
         details=tuple(Detail(job["id"], _described(job)) for job in fitting),
-        todo="Give the id of the one you mean.",
+        todo=say("Give the id of the one you mean."),
     )
 
 
@@ -46,4 +47,9 @@ def _is_id(reference: str) -> bool:
 
 
 def _described(job: Json) -> str:
-    return f"{plain(job['name'])} ({job['state']}, submitted {job['submitted_at']})"
+    return say(
+        "{name} ({state}, submitted {at})",
+        name=plain(job["name"]),
+        state=job["state"],
+        at=moment(job["submitted_at"]),
+    )

@@ -2,14 +2,17 @@
 
 import os
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from gangline.commands import register
 from gangline.connection import DEFAULT_PATIENCE_SECONDS
 from gangline.errors import CommandError, ExitCode
 from gangline.render import report
+from gangline.words import localise, reads_chinese, say
 
 HELP = """Submit training jobs to a Gangline platform and watch them.
 
@@ -39,7 +42,7 @@ register(app)
 def main() -> None:
     """Run one command; never show a traceback unless `GANGLINE_DEBUG` asks for it."""
     try:
-        app()
+        _command()()
     except CommandError as error:
         report(error)
         sys.exit(error.exit_code)
@@ -53,14 +56,23 @@ def main() -> None:
             raise
         report(
             CommandError(
-                f"A defect of this program: {type(error).__name__}: {error}", code="defect", todo=DEFECT
+                say("A defect of this program: {error}", error=f"{type(error).__name__}: {error}"),
+                code="defect",
+                todo=say("Run it again with GANGLINE_DEBUG=1 and report what it prints."),
             )
         )
         sys.exit(SOFTWARE_DEFECT)
 
 
+def _command() -> Callable[[], Any]:
+    """The app as one command, with its help in the reader's language."""
+    command = get_command(app)
+    if reads_chinese():
+        localise(command)
+    return command
+
+
 SOFTWARE_DEFECT = 70  # EX_SOFTWARE of sysexits.h: none of the codes that scripts act on
-DEFECT = "Run it again with GANGLINE_DEBUG=1 and report what it prints."
 
 
 if __name__ == "__main__":

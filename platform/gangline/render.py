@@ -16,6 +16,7 @@ from rich.text import Text
 
 from gangline.errors import CommandError
 from gangline.units import plain
+from gangline.words import say
 
 Json = dict[str, Any]
 STATE_STYLES = {
@@ -80,7 +81,7 @@ def table(rows: Sequence[Json], columns: Sequence[Column]) -> Table:
     """One line per item."""
     drawn = Table(box=box.SIMPLE_HEAD if sys.stdout.isatty() else None, pad_edge=False, show_edge=False)
     for column in columns:
-        drawn.add_column(column.title, justify="right" if column.right else "left", overflow="fold")
+        drawn.add_column(say(column.title), justify="right" if column.right else "left", overflow="fold")
     for row in rows:
         drawn.add_row(*(cell(column.text(row)) for column in columns))
     return drawn
@@ -94,7 +95,7 @@ def sheet(item: Json, columns: Sequence[Column]) -> Table:
     for column in columns:
         value = column.text(item)
         if value not in (None, ""):
-            drawn.add_row(column.title, cell(value))
+            drawn.add_row(say(column.title), cell(value))
     return drawn
 
 

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
-WAITING = frozenset({"queued", "held"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +52,14 @@ class Sight:
     @property
     def cause(self) -> str:
         """The code behind `remark`, which stays while its numbers change."""
-        reason = self.job.get("reason") if self.state in WAITING else None
+        reason = self.job.get("reason")
         return str(reason["code"]) if reason else str(self.job.get("cause") or "")
 
     @property
     def remark(self) -> str:
-        """Why it waits, why it stops or how it ended, in the reader's language."""
+        """Why it waits, leaves or ended, in the reader's language; empty where there is nothing to say."""
         reason = self.job.get("reason")
-        if self.state in WAITING and reason:
-            return plain(reason.get("text") or reason["code"])
-        if self.is_ended or self.state == "stopping":
-            return plain(self.job.get("cause") or self.job.get("intent") or "")
-        return ""
+        return plain(reason.get("text") or reason["code"]) if reason else ""
 
 
 def look(portal: "Portal", job_id: str) -> Sight:
@@ -72,5 +67,5 @@ def look(portal: "Portal", job_id: str) -> Sight:
     job = portal.get(f"jobs/{job_id}")
     loss = None
     if job.get("step"):
-        loss = portal.get(f"jobs/{job_id}/metrics", names="loss", max_points=1)["latest"].get("loss")
+        loss = portal.get(f"jobs/{job_id}/metrics", names="loss", max_points=2)["latest"].get("loss")
     return Sight(job, loss)

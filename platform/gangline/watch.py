@@ -7,6 +7,7 @@ import typer
 
 from gangline.errors import ExitCode
 from gangline.sight import Sight, look
+from gangline.words import say
 
 if TYPE_CHECKING:
     from gangline.client import Portal
@@ -30,7 +31,9 @@ def watch_job(portal: "Portal", job_id: str) -> Sight:
 
 def detach(job_id: str) -> typer.Exit:
     """What Ctrl-C means while watching: say that the job goes on, and how to look again."""
-    typer.echo(f"\nDetached; the job goes on. Look again with `gangline logs -f {job_id}`.", err=True)
+    typer.echo(
+        "\n" + say("Detached; the job goes on. Look again with `gangline logs -f {id}`.", id=job_id), err=True
+    )
     return typer.Exit(DETACHED)
 
 

@@ -38,11 +38,11 @@ def test_lines_tell_news_and_not_every_step(
         lines.show([Sight(job(state="running", step=step, total_steps=9))])
     monkeypatch.setattr(board, "PLAIN_EVERY_SECONDS", 0.0)
     lines.show([Sight(job(state="running", step=4, total_steps=9))])
-    lines.show([Sight(job(state="succeeded", cause="completed", step=9, total_steps=9), 0.5)])
+    lines.show([Sight(job(state="succeeded", step=9, total_steps=9), 0.5)])
     assert capsys.readouterr().out.splitlines() == [
         "first  running  step 1/9",
         "first  running  step 4/9",
-        "first  succeeded  step 9/9  loss 0.5000  completed",
+        "first  succeeded  step 9/9  loss 0.5000",
     ]
 
 

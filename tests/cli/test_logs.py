@@ -224,3 +224,13 @@ def test_a_job_may_be_named_for_its_logs(
     logged.write("hello\n")
     portal.on("GET", "jobs", page(job()))
     assert gangline("logs", "first").out == "hello\n"
+
+
+def test_output_that_arrives_after_the_end_of_a_short_job_is_not_missed(
+    gangline: Command, portal: RecordingPortal, logged: LoggedJob
+) -> None:
+    """A rank without output counts as closed once its attempt has ended, but the bytes come another way."""
+    logged.closed.add(1)
+    logged.state = "succeeded"
+    logged.script = [lambda: None, lambda: logged.write("short\n")]
+    assert gangline("logs", "-f", JOB_ID).out == "short\n"

@@ -64,3 +64,11 @@ def test_the_same_job_named_twice_is_ordered_once(gangline: Command, portal: Rec
     portal.on("POST", f"jobs/{OTHER['id']}/cancel", OTHER)
     assert gangline("cancel", OTHER["id"], OTHER["name"]).code == 0
     assert len(portal.of("POST", f"jobs/{OTHER['id']}/cancel")) == 1
+
+
+def test_what_the_portal_remarks_is_told(gangline: Command, portal: RecordingPortal) -> None:
+    """On standard error: the table stays a table."""
+    notice = {**OTHER, "notice": "It is already stopping."}
+    portal.on("POST", f"jobs/{OTHER['id']}/cancel", notice)
+    result = gangline("cancel", OTHER["id"], "-o", "name")
+    assert (result.out, "It is already stopping." in result.err) == (f"{OTHER['id']}\n", True)

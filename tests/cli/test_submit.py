@@ -173,11 +173,11 @@ def test_watch_ends_as_the_job_ends(
         f"jobs/{JOB_ID}",
         job(),
         job(state="running", step=3, total_steps=10),
-        job(state=state, step=10, total_steps=10, cause="completed"),
+        job(state=state, step=10, total_steps=10, reason={"code": "x", "text": "how it went"}),
     )
     result = gangline("submit", "name=x", "--watch")
     assert result.code == code
-    for text in ("first  queued", "first  running  step 3/10  loss 2.5000", f"first: {state} (completed)"):
+    for text in ("first  queued", "first  running  step 3/10  loss 2.5000", f"first: {state} (how it went)"):
         assert text in result.out
 
 

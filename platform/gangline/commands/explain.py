@@ -9,6 +9,7 @@ from gangline.lookup import find_job_id
 from gangline.parameters import JobReference
 from gangline.render import Column, Format, Output, emit
 from gangline.units import amount
+from gangline.words import mark, say
 
 Json = dict[str, Any]
 
@@ -17,14 +18,15 @@ def _queue(answer: Json) -> str:
     queue = answer.get("queue")
     if not queue:
         return ""
-    limit = "none" if queue.get("limit") is None else amount(queue["limit"])
+    limit = say("none") if queue.get("limit") is None else amount(queue["limit"])
     used, guarantee = amount(queue["used"]), amount(queue["guarantee"])
-    return f"{queue['path']}: {used} used, guarantee {guarantee}, limit {limit}"
+    template = mark("{path}: {used} used, guarantee {guarantee}, limit {limit}")
+    return say(template, path=queue["path"], used=used, guarantee=guarantee, limit=limit)
 
 
 COLUMNS = (
     Column("State", lambda answer: answer["state"]),
-    Column("Why", lambda answer: (answer.get("reason") or {}).get("text") or "It waits for nothing."),
+    Column("Why", lambda answer: (answer.get("reason") or {}).get("text") or say("It waits for nothing.")),
     Column("What helps", lambda answer: (answer.get("reason") or {}).get("help")),
     Column("Jobs ahead", lambda answer: answer.get("ahead")),
     Column("Queue", _queue),

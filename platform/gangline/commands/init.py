@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gangline.errors import BadUsage
+from gangline.words import say
 
 FILES = ("job.yaml", "train.py", ".ganglineignore")
 
@@ -17,12 +18,16 @@ def command(
     """Write a job file and a small training script that saves and resumes. Never overwrites a file."""
     present = [name for name in FILES if (folder / name).exists()]
     if present:
-        raise BadUsage(f"{folder / present[0]} is there already.", todo="Choose another folder.")
+        raise BadUsage(
+            say("{path} is there already.", path=folder / present[0]), todo=say("Choose another folder.")
+        )
     folder.mkdir(parents=True, exist_ok=True)
     skeleton = resources.files("gangline") / "skeleton"
     for name in FILES:
         source = skeleton / name.lstrip(".")
         (folder / name).write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
-        typer.echo(f"wrote {folder / name}")
-    typer.echo(f"\nNext: set `queue` in {folder / 'job.yaml'} (`gangline queues`), then")
-    typer.echo(f"      gangline submit -f {folder / 'job.yaml'} --watch")
+        typer.echo(say("wrote {path}", path=folder / name))
+    typer.echo(
+        "\n" + say("Set `queue` in {path} to one of `gangline queues`, then:", path=folder / "job.yaml")
+    )
+    typer.echo(f"  gangline submit -f {folder / 'job.yaml'} --watch")

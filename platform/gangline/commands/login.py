@@ -11,6 +11,7 @@ import typer
 from gangline.config import Profile, load_profile, normal_url, save_profile
 from gangline.connection import connect
 from gangline.errors import BadUsage
+from gangline.words import say
 
 
 def command(
@@ -29,7 +30,7 @@ def command(
     """Log in to a portal. Asks for the password; in scripts it is read from standard input."""
     address = normal_url(url) if url else load_profile().url
     secret = (
-        _read_secret("API token: ")
+        _read_secret(say("API token: "))
         if token == "-"
         else token or _new_token(ctx, url=address, username=username)
     )
@@ -37,16 +38,23 @@ def command(
     with connect(ctx, profile=profile) as portal:
         me = portal.get("me")
     path = save_profile(profile)
-    typer.echo(f"Logged in to {address} as {me['username']}. The token is kept in {path}.")
+    typer.echo(
+        say(
+            "Logged in to {url} as {name}. The token is kept in {path}.",
+            url=address,
+            name=me["username"],
+            path=path,
+        )
+    )
     if os.environ.get("GANGLINE_TOKEN") or os.environ.get("GANGLINE_URL"):
-        typer.echo("Note: GANGLINE_URL or GANGLINE_TOKEN is set and goes before this file.", err=True)
+        typer.echo(say("Note: GANGLINE_URL or GANGLINE_TOKEN is set and goes before this file."), err=True)
 
 
 def _new_token(ctx: typer.Context, *, url: str, username: str | None) -> str:
-    name = username or _ask("Username: ")
+    name = username or _ask(say("Username: "))
     body = {
         "username": name,
-        "password": _read_secret("Password: "),
+        "password": _read_secret(say("Password: ")),
         "token_name": f"{getpass.getuser()}@{socket.gethostname()}",
     }
     with connect(ctx, profile=Profile(url)) as portal:
@@ -55,12 +63,12 @@ def _new_token(ctx: typer.Context, *, url: str, username: str | None) -> str:
 
 def _ask(prompt: str) -> str:
     if not sys.stdin.isatty():
-        raise BadUsage("No username was given.", todo="Give it with --username.")
+        raise BadUsage(say("No username was given."), todo=say("Give it with --username."))
     return input(prompt)
 
 
 def _read_secret(prompt: str) -> str:
     secret = getpass.getpass(prompt) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
     if not secret:
-        raise BadUsage("Nothing was given on standard input.")
+        raise BadUsage(say("Nothing was given on standard input."))
     return secret

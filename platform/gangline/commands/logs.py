@@ -12,6 +12,7 @@ from gangline.log_printer import PlainPrinter, RankPrinter
 from gangline.lookup import find_job_id
 from gangline.parameters import JobReference
 from gangline.watch import detach
+from gangline.words import say
 
 FOLLOW_PATIENCE_SECONDS = 3600.0
 
@@ -48,5 +49,7 @@ def _ranks(text: str) -> tuple[int, ...]:
     if text == "all":
         return ()
     if not text.isdigit():
-        raise BadUsage(f"{text!r} is not a rank.", todo="Give a number from 0 on, or `all`.")
+        raise BadUsage(
+            say("“{text}” is not a rank.", text=text), todo=say("Give a number from 0 on, or `all`.")
+        )
     return (int(text),)

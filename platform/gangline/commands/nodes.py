@@ -6,7 +6,8 @@ import typer
 
 from gangline.connection import connect
 from gangline.render import Column, Format, Output, emit
-from gangline.units import amount, plain
+from gangline.units import plain
+from gangline.words import say
 
 Json = dict[str, Any]
 group = typer.Typer(help="The cluster's machines; without a command of its own, their list.")
@@ -14,7 +15,7 @@ NodeName = Annotated[str, typer.Argument(metavar="NODE", help="The node's name."
 
 
 def _state(node: Json) -> str:
-    return f"{node['state']}, cordoned" if node.get("cordoned") else str(node["state"])
+    return say("{state}, cordoned", state=node["state"]) if node.get("cordoned") else str(node["state"])
 
 
 def _jobs(node: Json) -> str:
@@ -25,7 +26,7 @@ COLUMNS = (
     Column("NAME", lambda node: node["name"]),
     Column("STATE", _state),
     Column("TYPE", lambda node: node["accelerator_type"]),
-    Column("USED", lambda node: f"{amount(node['used'])}/{node['num_accelerators']}", right=True),
+    Column("USED", lambda node: f"{len(node['used'])}/{node['num_accelerators']}", right=True),
     Column("ZONE", lambda node: (node.get("labels") or {}).get("gangline.zone")),
     Column("RACK", lambda node: (node.get("labels") or {}).get("gangline.rack")),
     Column("JOBS", _jobs),
@@ -58,7 +59,7 @@ def cordon(
     """Start nothing new on a node. What runs there goes on."""
     with connect(ctx) as portal:
         portal.post(f"nodes/{node}/cordon", {"reason": reason})
-    typer.echo(f"{node} is cordoned.")
+    typer.echo(say("{node} is cordoned.", node=node))
 
 
 @group.command("uncordon")
@@ -66,4 +67,4 @@ def uncordon(ctx: typer.Context, *, node: NodeName) -> None:
     """Use a cordoned node again."""
     with connect(ctx) as portal:
         portal.post(f"nodes/{node}/uncordon")
-    typer.echo(f"{node} is in use again.")
+    typer.echo(say("{node} is in use again.", node=node))

@@ -11,6 +11,7 @@ from gangline.lookup import find_job_id
 from gangline.parameters import JobReference
 from gangline.render import Column, Format, Output, emit
 from gangline.units import moment, plain, size
+from gangline.words import say
 
 if TYPE_CHECKING:
     from gangline.client import Portal
@@ -63,17 +64,24 @@ def _chosen(found: list[Json], paths: list[str]) -> list[Json]:
     }  # a later attempt's file of the same name comes last and wins
     missing = [path for path in paths if path not in by_path]
     if missing:
-        raise BadUsage(f"The job left no file {missing[0]!r}.", todo="See `gangline outputs list`.")
+        raise BadUsage(
+            say("The job left no file “{path}”.", path=missing[0]), todo=say("See `gangline outputs list`.")
+        )
     return [by_path[path] for path in paths] if paths else list(by_path.values())
 
 
 def _target(folder: Path, path: str, overwrite: bool) -> Path:
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or ".." in parts or "\0" in path:
-        raise BadUsage(f"The output's name {path!r} would leave the folder; it was not written.")
+        raise BadUsage(
+            say("The output's name “{path}” would leave the folder; it was not written.", path=path)
+        )
     target = folder.joinpath(*parts)
     if target.exists() and not overwrite:
-        raise BadUsage(f"{target} is there already.", todo="Give --overwrite, or another folder with --to.")
+        raise BadUsage(
+            say("{path} is there already.", path=target),
+            todo=say("Give --overwrite, or another folder with --to."),
+        )
     return target
 
 

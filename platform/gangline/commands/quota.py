@@ -9,6 +9,7 @@ from gangline.connection import connect
 from gangline.errors import BadUsage, Refused
 from gangline.queues_shown import QUEUE_TABLE
 from gangline.render import Format, Output, emit
+from gangline.words import say
 
 if TYPE_CHECKING:
     from gangline.client import Portal
@@ -48,7 +49,9 @@ def change(
     if limit is not None:
         changes["limit"] = _limit(limit)
     if not changes:
-        raise BadUsage("Nothing to change was given.", todo="Give --guarantee, --limit or --weight.")
+        raise BadUsage(
+            say("Nothing to change was given."), todo=say("Give --guarantee, --limit or --weight.")
+        )
     with connect(ctx) as portal:
         changed = portal.patch(f"queues/{quote(queue)}", changes)
     emit([changed], output=output, columns=QUEUE_TABLE, name=lambda item: item["path"])
@@ -61,7 +64,7 @@ def _limit(text: str) -> Any:
         return float(text)
     except ValueError:
         raise BadUsage(
-            f"{text!r} is not a number of accelerators.", todo="Give a number, or `none`."
+            say("“{text}” is not a number of accelerators.", text=text), todo=say("Give a number, or `none`.")
         ) from None
 
 
@@ -69,9 +72,9 @@ def _subtree(portal: "Portal", path: str) -> list[Json]:
     found = [queue for queue in portal.pages("queues") if f"{queue['path']}/".startswith(f"{path}/")]
     if not found:
         raise Refused(
-            f"There is no queue {path!r}.",
+            say("There is no queue “{path}”.", path=path),
             status=404,
             code="not_found",
-            todo="See what there is with `gangline queues`.",
+            todo=say("See what there is with `gangline queues`."),
         )
     return found

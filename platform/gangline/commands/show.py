@@ -10,6 +10,7 @@ from gangline.lookup import find_job_id
 from gangline.parameters import JobReference
 from gangline.render import Column, Format, Output, console, emit, table
 from gangline.units import moment
+from gangline.words import say
 
 Json = dict[str, Any]
 
@@ -18,7 +19,7 @@ def _end(attempt: Json) -> str:
     exit_code = attempt.get("exit_code")
     parts = [
         attempt.get("end_cause") or "",
-        f"exit code {exit_code}" if exit_code else "",
+        say("exit code {code}", code=exit_code) if exit_code else "",
         attempt.get("message") or "",
     ]
     return ", ".join(part for part in parts if part)

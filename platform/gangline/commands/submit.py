@@ -14,6 +14,7 @@ from gangline.jobfile import JobFile, read_job
 from gangline.jobs_shown import JOB_SHEET
 from gangline.render import Format, Output, emit
 from gangline.watch import detach, exit_code, watch_job
+from gangline.words import say
 
 if TYPE_CHECKING:
     from gangline.client import Portal
@@ -72,8 +73,8 @@ def send(portal: "Portal", job_file: JobFile, key: str) -> Json:
 
 
 def _tell_next(job: Json) -> None:
-    typer.echo(f"\nNext: gangline logs -f {job['id']}")
-    typer.echo(f"      gangline explain {job['id']}")
+    typer.echo(f"\n{say('Next:')} gangline logs -f {job['id']}")
+    typer.echo(f"{say('Why does it wait?')} gangline explain {job['id']}")
 
 
 def _watch(ctx: typer.Context, *, job: Json) -> None:

@@ -7,6 +7,7 @@ import typer
 from gangline.connection import connect
 from gangline.render import Column, Format, Output, emit
 from gangline.units import moment
+from gangline.words import say
 
 group = typer.Typer(help="Your API tokens.", no_args_is_help=True)
 
@@ -16,7 +17,7 @@ COLUMNS = (
     Column("BEGINS WITH", lambda token: token.get("prefix")),
     Column("CREATED", lambda token: moment(token.get("created_at"))),
     Column("LAST USED", lambda token: moment(token.get("last_used_at"))),
-    Column("EXPIRES", lambda token: moment(token.get("expires_at")) or "never"),
+    Column("EXPIRES", lambda token: moment(token.get("expires_at")) or say("never")),
 )
 
 
@@ -49,4 +50,4 @@ def revoke(
     """End a token at once."""
     with connect(ctx) as portal:
         portal.delete(f"tokens/{token}")
-    typer.echo("Revoked.")
+    typer.echo(say("Revoked."))

@@ -10,6 +10,7 @@ from gangline.errors import Detail, Refused
 from gangline.jobfile import read_job
 from gangline.render import Format, Output, emit
 from gangline.units import moment, plain
+from gangline.words import say
 
 Json = dict[str, Any]
 
@@ -36,20 +37,22 @@ def tell_prediction(answer: Json, output: Format) -> None:
     """Print what the portal predicts for a valid job; an invalid one is a refusal with all its details."""
     if not answer["valid"]:
         details = tuple(Detail(item["path"], item["problem"]) for item in answer["details"])
-        raise Refused("The job is not valid.", status=422, code="invalid", details=details)
+        raise Refused(say("The job is not valid."), status=422, code="invalid", details=details)
     if output is Format.TABLE:
-        typer.echo(f"Valid. {_prediction(answer.get('predicted') or {})}")
+        typer.echo(_prediction(answer.get("predicted") or {}))
     else:
         emit(answer, output=output, columns=(), name=lambda _: "valid")
 
 
 def _prediction(predicted: Json) -> str:
     if predicted.get("starts_now"):
-        return "It would start at once."
+        return say("Valid. It would start at once.")
     reason = predicted.get("reason") or {}
     why = plain(reason.get("text") or reason.get("code") or "")
     when = predicted.get("predicted_start")
     start = (
-        f"It would start about {moment(when)}." if when else "It would wait; its start cannot be predicted."
+        say("Valid. It would start about {time}.", time=moment(when))
+        if when
+        else say("Valid. It would wait; its start cannot be predicted.")
     )
     return f"{start} {why}".rstrip()

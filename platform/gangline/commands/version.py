@@ -8,10 +8,11 @@ from gangline import VERSION
 from gangline.connection import connect
 from gangline.errors import CommandError
 from gangline.render import Column, Format, Output, emit
+from gangline.words import say
 
 COLUMNS = (
     Column("Client", lambda versions: versions["client"]),
-    Column("Portal", lambda versions: versions["portal"] or "not reachable"),
+    Column("Portal", lambda versions: versions["portal"] or say("not reachable")),
 )
 
 

@@ -6,6 +6,7 @@ import typer
 
 from gangline.connection import connect
 from gangline.render import Column, Format, Output, emit
+from gangline.words import say
 
 
 def command(ctx: typer.Context, *, output: Output = Format.TABLE) -> None:
@@ -15,7 +16,7 @@ def command(ctx: typer.Context, *, output: Output = Format.TABLE) -> None:
     columns = (
         Column("User", lambda item: item["username"]),
         Column("Portal", lambda _: url),
-        Column("Platform admin", lambda item: "yes" if item.get("is_platform_admin") else ""),
+        Column("Platform admin", lambda item: say("yes") if item.get("is_platform_admin") else ""),
         Column("Teams", _teams),
     )
     emit(me, output=output, columns=columns, name=lambda item: item["username"])

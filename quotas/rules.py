@@ -87,7 +87,7 @@ def _fits_parent(
 
 def _bears_children(guarantee: int, children: Sequence[QueueAmounts]) -> Iterator[Problem]:
     promised = guaranteed_milli(children)
-    if promised > guarantee:
+    if promised > max(guarantee, 0):
         yield Problem(
             "guarantee",
             _("is less than the %(promised)s promised to the queues below") % {"promised": devices(promised)},

@@ -1,0 +1,146 @@
+"""Holding and releasing."""
+
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from quotas.errors import LimitReached
+from quotas.models import Holding, Queue
+from quotas.services import hold, release
+from refusals import Conflict
+from tests.accounts.builders import NOW, Cast
+from tests.quotas.builders import a_queue, ledger_differences
+
+
+@pytest.fixture
+def queue(cast: Cast) -> Queue:
+    """4 devices for team A, below a root with 8."""
+    a_queue("research", limit_milli=8000)
+    return a_queue("research/a", team=cast.team_a, limit_milli=4000)
+
+
+def take(queue: Queue, cast: Cast, milli: int, holder: UUID | None = None) -> UUID:
+    """Hold so much; who holds it."""
+    holder = holder or uuid4()
+    hold(holder_id=holder, queue_id=queue.id, amount_milli=milli, user_id=cast.owner.id, now=NOW)
+    return holder
+
+
+def used() -> dict[str, int]:
+    """Path to what is in use."""
+    return dict(Queue.objects.values_list("path", "used_milli"))
+
+
+def test_a_holding_counts_in_every_queue_above(queue: Queue, cast: Cast) -> None:
+    """And is gone from all of them when it is released."""
+    holder = take(queue, cast, 2500)
+    assert used() == {"research": 2500, "research/a": 2500}
+    assert release(holder_id=holder, now=NOW + timedelta(hours=1)) is True
+    assert used() == {"research": 0, "research/a": 0}
+    assert Holding.objects.get(holder_id=holder).released_at == NOW + timedelta(hours=1)
+
+
+def test_the_limit_is_refused_with_its_numbers(queue: Queue, cast: Cast) -> None:
+    """Named: the queue, what is used, what is allowed, what was asked."""
+    take(queue, cast, 4000)
+    with pytest.raises(LimitReached) as refused:
+        take(queue, cast, 500)
+    assert refused.value.message == (
+        "Queue “research/a” has 4 of 4 accelerators in use, so 0.5 more do not fit. "
+        "Wait until some are released, or ask an admin to raise the limit."
+    )
+    assert used() == {"research": 4000, "research/a": 4000}
+
+
+def test_an_ancestors_limit_counts_too(queue: Queue, cast: Cast) -> None:
+    """The first from the root down is named."""
+    other = a_queue("research/b", team=cast.team_b)
+    take(other, cast, 6000)
+    with pytest.raises(LimitReached) as refused:
+        take(queue, cast, 3000)
+    assert refused.value.params["queue"] == "research"
+
+
+def test_a_queue_over_its_lowered_limit_admits_only_what_takes_nothing(queue: Queue, cast: Cast) -> None:
+    """4 of 2: no more accelerators, but a job without any may start."""
+    take(queue, cast, 4000)
+    Queue.objects.filter(id=queue.id).update(limit_milli=2000)
+    with pytest.raises(LimitReached):
+        take(queue, cast, 1)
+    take(queue, cast, 0)
+
+
+def test_holding_again_is_harmless(queue: Queue, cast: Cast) -> None:
+    """Even when the limit is reached by then."""
+    holder = take(queue, cast, 4000)
+    take(queue, cast, 4000, holder)
+    assert used() == {"research": 4000, "research/a": 4000}
+
+
+def test_holding_something_else_is_a_conflict(queue: Queue, cast: Cast) -> None:
+    """As is holding after the release."""
+    holder = take(queue, cast, 1000)
+    with pytest.raises(Conflict, match="conflict") as refused:
+        take(queue, cast, 2000, holder)
+    assert refused.value.message.endswith("the attempt already holds something else.")
+    release(holder_id=holder, now=NOW)
+    with pytest.raises(Conflict) as refused:
+        take(queue, cast, 1000, holder)
+    assert refused.value.message.endswith("the attempt has already given back what it held.")
+
+
+def test_releasing_again_or_by_a_stranger_is_harmless(queue: Queue, cast: Cast) -> None:
+    """And says that nothing was there."""
+    holder = take(queue, cast, 1000)
+    assert [release(holder_id=holder, now=NOW) for _ in range(3)] == [True, False, False]
+    assert release(holder_id=uuid4(), now=NOW) is False
+    assert used() == {"research": 0, "research/a": 0}
+
+
+def test_a_clock_that_is_behind_cannot_end_a_holding_before_it_began(queue: Queue, cast: Cast) -> None:
+    """Usage would be negative."""
+    holder = take(queue, cast, 1000)
+    release(holder_id=holder, now=NOW - timedelta(seconds=3))
+    assert Holding.objects.get(holder_id=holder).released_at == NOW
+
+
+def test_a_callers_rollback_takes_the_holding_along(queue: Queue, cast: Cast) -> None:
+    """It is part of the caller's transaction."""
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        take(queue, cast, 1000)
+        _ = 1 / 0
+    assert used() == {"research": 0, "research/a": 0}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE quotas_queue SET used_milli = 5000 WHERE path = 'research'",
+        "UPDATE quotas_queue SET used_milli = 1000 WHERE path = 'research/a'",
+        "UPDATE quotas_holding SET released_at = held_at",
+        "UPDATE quotas_holding SET amount_milli = 1",
+        "DELETE FROM quotas_holding",
+    ],
+)
+def test_the_database_refuses_a_ledger_that_does_not_add_up(queue: Queue, cast: Cast, statement: str) -> None:
+    """Whoever wrote it, when the transaction ends."""
+    take(queue, cast, 2000)
+    with (
+        pytest.raises(IntegrityError, match="milli-accelerators"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(statement)
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    assert ledger_differences() == {}
+
+
+def test_steps_in_any_order_are_fine_until_the_transaction_ends(queue: Queue, cast: Cast) -> None:
+    """The check is deferred."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("UPDATE quotas_queue SET used_milli = 7000")
+        cursor.execute("UPDATE quotas_queue SET used_milli = 0")
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    assert ledger_differences() == {}

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """`value` in `unit`; met when it is at most `bar` (at least, where `at_least`); no bar: told, not judged."""
+    """`value` in `unit`; met when it is at most `bar` (at least, where `at_least`)."""
 
     bench: str
     name: str

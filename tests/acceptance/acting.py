@@ -1,4 +1,4 @@
-"""What the acceptance tests do through the public API, and what they look for among the machine's processes."""
+"""What the acceptance tests do through the public API, and what they look for among the processes."""
 
 import io
 import tarfile

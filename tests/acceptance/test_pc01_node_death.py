@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.platform, pytest.mark.timeout(400)]
 def test_a_node_that_dies_is_named_and_its_job_leaves_nothing_behind(
     live_platform: LivePlatform, member: httpx.Client, admin: httpx.Client
 ) -> None:
-    """The gang fails naming the node, its survivor goes, the waiting job starts, the node comes back usable."""
+    """The gang fails naming the node, its survivor goes, the waiting job starts, the node comes back."""
     code = archive("counting.py")
     with only_nodes(live_platform, "n1", "n2"):
         gang = submit(member, code=code, workers=2, run="python3 counting.py")

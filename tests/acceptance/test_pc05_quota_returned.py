@@ -42,7 +42,7 @@ def test_quota_comes_back_after_every_way_to_end(
 def test_a_job_beyond_the_quota_waits_and_says_so(
     member: httpx.Client, admin: httpx.Client, quarter: str
 ) -> None:
-    """Four of four in use: the second names queue and numbers. A lower limit stops nothing, admits nothing."""
+    """Four of four in use: the second names queue and numbers. A lower limit stops nothing."""
     first = submit(member, queue=quarter, run="sleep 600")
     wait_state(member, first["id"], "running")
     second = submit(member, queue=quarter, run="true")

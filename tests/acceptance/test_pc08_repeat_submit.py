@@ -60,7 +60,7 @@ def _found(client: httpx.Client, name: str) -> list[str]:
 
 
 def _send_and_hang_up(platform: LivePlatform, *, key: str, body: dict[str, Any]) -> None:
-    """A client whose connection breaks after the server has the whole request and before it has the answer."""
+    """A client whose connection breaks after the server has the request and before it has the answer."""
     address = urlsplit(platform.url)
     payload = json.dumps(body).encode()
     head = (

@@ -62,8 +62,8 @@ def test_the_portal_may_die_without_a_line_or_an_outcome_lost(
         wait_until(lambda: time.monotonic() > away_until, seconds=10, what="the portal was away for 3 s")
     ended = wait_state(member, made["id"], "succeeded", seconds=60)
     assert ended["num_attempts"] == 1
+    wanted = "".join(f"line {number}\n" for number in range(1, 101)).encode()
     for rank in (0, 1):
-        wanted = "".join(f"line {number}\n" for number in range(1, 101)).encode()
         wait_until(
             lambda rank=rank: log_bytes(member, made["id"], rank=rank) == wanted,
             seconds=20,

@@ -1,0 +1,307 @@
+// The log viewer: a bounded number of rows over a log of any length.
+//
+// Rows are windows that the server cuts at line ends; scrolling to either border fetches the next one and drops rows at
+// the other. Everything is put in as text, never as markup.
+
+const MAX_ROWS = 6000;
+const NEAR_PX = 240;
+const ESCAPE = /\u001b\[([0-9;]*)([A-Za-z])|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)|\u001b./g;
+
+const card = document.querySelector("[data-log]");
+const view = card?.querySelector("[data-log-view]");
+const list = card?.querySelector("[data-log-lines]");
+const followButton = card?.querySelector("[data-log-follow]");
+const hitsBox = card?.querySelector("[data-log-hits]");
+
+const state = {
+  attempt: card?.dataset.attempt ?? "",
+  rank: card?.dataset.rank ?? "0",
+  offset: 0, // of the first row
+  nextOffset: 0, // behind the last row
+  firstLine: null, // number of the first row
+  size: 0,
+  closed: false,
+  follow: true,
+  busy: false,
+  again: false,
+};
+
+/* ---- rows -------------------------------------------------------------------------------------------- */
+
+function paint(row, text) {
+  if (!text.includes("\u001b")) {
+    row.textContent = text;
+    return;
+  }
+  let codes = [];
+  let from = 0;
+  row.replaceChildren();
+  for (const match of text.matchAll(ESCAPE)) {
+    piece(row, text.slice(from, match.index), codes);
+    from = match.index + match[0].length;
+    if (match[2] === "m") codes = colours(codes, match[1]);
+  }
+  piece(row, text.slice(from), codes);
+}
+
+function piece(row, text, codes) {
+  if (!text) return;
+  const part = document.createElement("span");
+  part.textContent = text;
+  part.className = codes.map((code) => `ansi-${code}`).join(" ");
+  row.append(part);
+}
+
+function colours(before, given) {
+  const codes = given === "" ? [0] : given.split(";").map(Number);
+  return codes.reduce((known, code) => (code === 0 ? [] : [...known.filter((one) => one !== code), code]), before);
+}
+
+function rowsOf(lines, firstLine) {
+  return lines.map((text, index) => {
+    const row = document.createElement("li");
+    if (firstLine !== null) row.dataset.line = String(firstLine + index);
+    paint(row, text);
+    return row;
+  });
+}
+
+function setUnfinished(text) {
+  list.querySelector(".unfinished")?.remove();
+  if (!text) return;
+  const row = document.createElement("li");
+  row.className = "unfinished";
+  paint(row, text);
+  list.append(row);
+}
+
+function replaceAll(window) {
+  list.replaceChildren(...rowsOf(window.lines, window.first_line));
+  state.offset = window.offset;
+  state.nextOffset = window.next_offset;
+  state.firstLine = window.first_line;
+  settle(window);
+}
+
+function append(window) {
+  const line = state.firstLine === null ? null : state.firstLine + numRows();
+  list.querySelector(".unfinished")?.remove();
+  list.append(...rowsOf(window.lines, line));
+  state.nextOffset = window.next_offset;
+  settle(window);
+  dropFront();
+}
+
+function prepend(window) {
+  const height = view.scrollHeight;
+  list.prepend(...rowsOf(window.lines, window.first_line));
+  state.offset = window.offset;
+  state.firstLine = window.first_line;
+  dropBack();
+  view.scrollTop += view.scrollHeight - height;
+}
+
+function settle(window) {
+  state.size = window.size;
+  state.closed = window.closed;
+  setUnfinished(window.unfinished);
+  card.querySelector("[data-log-empty]")?.toggleAttribute("hidden", Boolean(list.childElementCount));
+  list.removeAttribute("start");
+  card.dataset.lines = String(numRows());
+}
+
+const numRows = () => list.querySelectorAll("li:not(.unfinished)").length;
+
+// Dropped rows are fetched again when one scrolls back to them. Their bytes are not known here, so the border moves to
+// a line that the server finds by number.
+function dropFront() {
+  const surplus = numRows() - MAX_ROWS;
+  if (surplus <= 0) return;
+  const height = view.scrollHeight;
+  for (let count = 0; count < surplus; count += 1) list.firstElementChild.remove();
+  if (state.firstLine !== null) state.firstLine += surplus;
+  state.offset = null;
+  if (!state.follow) view.scrollTop -= height - view.scrollHeight;
+}
+
+function dropBack() {
+  const surplus = numRows() - MAX_ROWS;
+  if (surplus <= 0) return;
+  setUnfinished("");
+  for (let count = 0; count < surplus; count += 1) list.lastElementChild.remove();
+  state.nextOffset = null;
+}
+
+/* ---- fetching ---------------------------------------------------------------------------------------- */
+
+async function ask(path, query) {
+  const address = new URLSearchParams({ attempt: state.attempt, rank: state.rank, ...query });
+  const answer = await fetch(`${card.dataset.log}${path}?${address}`, { headers: { Accept: "application/json" } });
+  if (!answer.ok) throw new Error(String(answer.status));
+  return answer.json();
+}
+
+async function alone(work) {
+  if (state.busy) {
+    state.again = true;
+    return;
+  }
+  state.busy = true;
+  try {
+    await work();
+  } catch {
+    // The portal is away or the session ended: the next message or scroll tries again.
+  } finally {
+    state.busy = false;
+  }
+  if (state.again) {
+    state.again = false;
+    if (state.follow) catchUp();
+  }
+}
+
+const toEnd = () => {
+  view.scrollTop = view.scrollHeight;
+};
+
+function catchUp() {
+  return alone(async () => {
+    if (state.nextOffset === null || state.size - state.nextOffset > 2 * 1024 * 1024) replaceAll(await ask("", {}));
+    let grew = true;
+    while (grew && state.follow) {
+      const window = await ask("", { from: state.nextOffset });
+      grew = window.next_offset > state.nextOffset;
+      if (window.size - window.next_offset > 2 * 1024 * 1024) replaceAll(await ask("", {}));
+      else append(window);
+      toEnd();
+    }
+  });
+}
+
+function older() {
+  if (state.offset === 0 || state.firstLine === 1) return Promise.resolve();
+  return alone(async () => {
+    if (state.offset === null) {
+      // The front was dropped: find it again by its number.
+      if (state.firstLine === null) return replaceAll(await ask("", {}));
+      const near = await ask("", { line: state.firstLine });
+      const keep = near.lines.slice(0, Math.max(0, state.firstLine - near.first_line));
+      prepend({ ...near, lines: keep });
+      return;
+    }
+    prepend(await ask("", { before: state.offset, first_line: state.firstLine ?? "" }));
+  });
+}
+
+function newer() {
+  return alone(async () => {
+    if (state.nextOffset === null) {
+      const last = state.firstLine + numRows();
+      const window = await ask("", { line: last + 200 });
+      const skip = Math.max(0, last - window.first_line);
+      state.nextOffset = window.next_offset;
+      list.append(...rowsOf(window.lines.slice(skip), last));
+      dropFront();
+      return;
+    }
+    const window = await ask("", { from: state.nextOffset });
+    if (window.next_offset > state.nextOffset) append(window);
+  });
+}
+
+async function jump(line) {
+  setFollow(false);
+  await alone(async () => {
+    replaceAll(await ask("", { line }));
+    const row = list.querySelector(`li[data-line="${line}"]`) ?? list.lastElementChild;
+    row?.classList.add("is-found");
+    row?.scrollIntoView({ block: "center" });
+  });
+}
+
+/* ---- search ------------------------------------------------------------------------------------------ */
+
+async function search(text) {
+  const line = /^:?(\d{1,12})$/.exec(text.trim());
+  hitsBox.hidden = false;
+  hitsBox.replaceChildren(note(card.dataset.textSearching));
+  try {
+    if (line) {
+      hitsBox.hidden = true;
+      await jump(Number(line[1]));
+      return;
+    }
+    const found = await ask("/search", { text });
+    const more = found.next_offset === null ? "" : ` (${card.dataset.textMore})`;
+    const head = found.hits.length ? `${found.hits.length} ${card.dataset.textHits}${more}` : card.dataset.textNone;
+    hitsBox.replaceChildren(note(head), ...found.hits.map(hitButton));
+    if (found.hits.length) jump(found.hits[0].line);
+  } catch {
+    hitsBox.replaceChildren(note(document.body.dataset.textFailed));
+  }
+}
+
+function note(text) {
+  const line = document.createElement("p");
+  line.textContent = text;
+  return line;
+}
+
+function hitButton(hit) {
+  const button = document.createElement("button");
+  const number = document.createElement("b");
+  number.textContent = hit.line.toLocaleString();
+  button.type = "button";
+  button.append(number, hit.text.replace(ESCAPE, "").slice(0, 400));
+  button.addEventListener("click", () => jump(hit.line));
+  return button;
+}
+
+/* ---- controls ---------------------------------------------------------------------------------------- */
+
+function setFollow(on) {
+  state.follow = on;
+  followButton.setAttribute("aria-pressed", String(on));
+}
+
+function start() {
+  state.follow = true;
+  followButton.addEventListener("click", () => {
+    setFollow(!state.follow);
+    if (state.follow) catchUp();
+  });
+  card.querySelector("[data-log-first]").addEventListener("click", () => jump(1));
+  card.querySelector("[data-log-choice]").addEventListener("change", (event) => event.currentTarget.requestSubmit());
+  card.querySelector("[data-log-search]").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = event.target.elements.text.value;
+    if (text) search(text);
+    else hitsBox.hidden = true;
+  });
+  view.addEventListener("scroll", onScroll, { passive: true });
+  document.body.addEventListener("gangline:log", (event) => {
+    const { attempt, rank, size } = event.detail;
+    if (String(rank) !== state.rank || (attempt !== undefined && String(attempt) !== state.attempt)) return;
+    state.size = Math.max(state.size, size ?? 0);
+    if (state.follow) catchUp();
+  });
+  // What came while no message did: the end of a stream, or lines during a lost connection.
+  document.body.addEventListener("gangline:change", () => state.follow && !state.closed && catchUp());
+  alone(async () => {
+    replaceAll(await ask("", {}));
+    toEnd();
+  });
+}
+
+let lastTop = 0;
+
+function onScroll() {
+  const up = view.scrollTop < lastTop - 2;
+  lastTop = view.scrollTop;
+  const atEnd = view.scrollHeight - view.scrollTop - view.clientHeight < NEAR_PX / 4;
+  if (up && state.follow && !atEnd) setFollow(false);
+  if (view.scrollTop < NEAR_PX && up) older();
+  else if (view.scrollHeight - view.scrollTop - view.clientHeight < NEAR_PX && !state.follow) newer();
+}
+
+if (card && state.attempt) start();

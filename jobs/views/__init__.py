@@ -1,0 +1,1 @@
+"""Pages about jobs, and those that show queues and nodes together with the jobs on them."""

@@ -307,7 +307,8 @@ HELP = {
     "`demo` fills it with two teams, queues and users.": "`demo` 会建立两个团队及其队列和用户。",
     (
         "Start a platform on this machine and watch three jobs share it: borrow, give back, preempt, resume. "
-        "It stays up until Ctrl-C; with DEMO_EXIT=1 it stops by itself, with exit code 0 only if all went right."
+        "It stays up until Ctrl-C; with DEMO_EXIT=1 it stops by itself, with exit code 0 only if all went "
+        "right."
     ): (
         "在本机启动平台，观看三个作业共享它：借用、归还、抢占、续训。"
         "平台一直运行到 Ctrl-C；设 DEMO_EXIT=1 时自行停止，仅当一切正常时退出码为 0。"

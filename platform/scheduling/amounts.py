@@ -4,7 +4,7 @@ loses.
 
 from dataclasses import dataclass
 
-from scheduling.model import Job
+from scheduling.model import LINK_LEVEL, Job
 
 DEVICE_MILLI = 1000
 
@@ -60,9 +60,10 @@ def shape_of(job: Job) -> Shape:
 
 
 def request_of(job: Job) -> Request:
-    """What the job asks of placement."""
-    required = tuple(sorted({rule.level for rule in job.topology if not rule.preferred}))
-    preferred = tuple(sorted({rule.level for rule in job.topology if rule.preferred}))
+    """What the job asks of placement. Without devices it lies in no link domain, so it cannot be asked to."""
+    rules = [rule for rule in job.topology if job.accelerators_milli or rule.level != LINK_LEVEL]
+    required = tuple(sorted({rule.level for rule in rules if not rule.preferred}))
+    preferred = tuple(sorted({rule.level for rule in rules if rule.preferred}))
     return Request(Kind(shape_of(job), job.types, required), job.num_workers, preferred)
 
 

@@ -127,7 +127,8 @@ class _Books:
             yield "on several accelerator types"
         for rule in job.topology:
             domains = {place for worker in placement for place in self._domains(worker, rule.level)}
-            if not rule.preferred and (len(domains) != 1 or None in domains):
+            is_void = rule.level == LINK_LEVEL and not job.accelerators_milli
+            if not (rule.preferred or is_void) and (len(domains) != 1 or None in domains):
                 yield f"not inside one {rule.level}"
 
     def _worker_problems(self, job: Job, worker: Worker) -> Iterator[str]:

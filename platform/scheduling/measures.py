@@ -1,13 +1,16 @@
 """The numbers behind reasons: what fits, what is free, who uses what. Each is worked out once for a plan."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from scheduling.amounts import DEVICE_MILLI, Kind, held_milli
-from scheduling.model import Help, Job, JobId, JobPhase, Placement
+from scheduling.model import Help, Job, JobId, JobPhase, NodeName, Placement
 from scheduling.standing import Standing
 from scheduling.supply import BoolArray, Free
+
+Spot = tuple[NodeName, int]
 
 
 class Measures:
@@ -18,6 +21,9 @@ class Measures:
         self._most: dict[tuple[int, Kind], int] = {}
         self._free: dict[tuple[int, Kind], int] = {}
         self._users: dict[tuple[str, ...], dict[int, int]] = {}
+        self._kept: dict[JobId, int] = {}
+        self._leaving_at: dict[Spot, list[JobId]] | None = None
+        self._keepers: dict[tuple[str, ...], JobId] = {}
         self.leaving = tuple(job for job in standing.jobs.values() if self._leaves(job))
 
     def most_workers(self, free: Free, kind: Kind) -> int:
@@ -88,22 +94,29 @@ class Measures:
 
     def kept_and_free(self, job: JobId) -> int:
         """What is kept for the job and free already, in milli-units."""
-        footprint = self._standing.footprint(self._standing.jobs[job], self._standing.keeps[job])
-        room = self._standing.real.devices[footprint.device_nodes, footprint.device_indices]
-        return int((room >= footprint.device_milli).sum()) * footprint.device_milli
+        if job not in self._kept:
+            footprint = self._standing.footprint(self._standing.jobs[job], self._standing.keeps[job])
+            room = self._standing.real.devices[footprint.device_nodes, footprint.device_indices]
+            self._kept[job] = int((room >= footprint.device_milli).sum()) * footprint.device_milli
+        return self._kept[job]
 
-    def keepers(self, job: Job) -> list[JobId]:
-        """The jobs for which a place is kept that this one could use, the largest free part first."""
-        nodes = self._nodes_of(self._kind(job))
-        index = self._standing.supply.index
-        keeps = self._standing.keeps
-        usable = [other for other, kept in keeps.items() if any(nodes[index[w.node]] for w in kept)]
-        return sorted(usable, key=lambda other: (-self.kept_and_free(other), other))
+    def main_keeper(self, job: Job) -> JobId:
+        """Of the jobs for which a place is kept that this one could use, the one with the largest free
+        part.
+        """
+        if job.types not in self._keepers:
+            nodes, index = self._nodes_of(self._kind(job)), self._standing.supply.index
+            keeps = self._standing.keeps
+            usable = [other for other, kept in keeps.items() if any(nodes[index[w.node]] for w in kept)]
+            self._keepers[job.types] = min(usable, key=lambda other: (-self.kept_and_free(other), other))
+        return self._keepers[job.types]
 
     def victims(self, job: JobId) -> list[JobId]:
         """The leaving jobs on the devices (or, without any, on the nodes) that are kept for this one."""
+        if self._leaving_at is None:
+            self._leaving_at = _by_spot(self.leaving)
         kept = _spots(self._standing.keeps[job])
-        return [other.id for other in self.leaving if kept & _spots(other.placement)]
+        return sorted({other for spot in kept for other in self._leaving_at.get(spot, ())})
 
     def _kind(self, job: Job) -> Kind:
         return self._standing.requests[job.id].kind
@@ -127,6 +140,15 @@ class Measures:
         return {queue: int(amount) for queue, amount in enumerate(used) if amount}
 
 
-def _spots(placement: Placement) -> set[tuple[str, int]]:
+def _by_spot(jobs: Iterable[Job]) -> dict[Spot, list[JobId]]:
+    """Who holds something at each spot."""
+    found: dict[Spot, list[JobId]] = {}
+    for job in jobs:
+        for spot in _spots(job.placement):
+            found.setdefault(spot, []).append(job.id)
+    return found
+
+
+def _spots(placement: Placement) -> set[Spot]:
     """Devices of a placement; a worker without any stands on its node."""
     return {(worker.node, device) for worker in placement for device in worker.devices or (-1,)}

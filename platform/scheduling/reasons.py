@@ -84,7 +84,7 @@ class Reasons:
         standing = self._standing
         if self._measures.fits(standing.now, job) or not self._measures.fits(standing.real, job):
             return None
-        other = self._measures.keepers(job)[0]
+        other = self._measures.main_keeper(job)
         kept_milli = self._measures.kept_and_free(other)
         amounts = self._measures.amounts(standing.now, job)
         params: dict[str, int | str] = {"job": other, "kept_milli": kept_milli, **amounts}

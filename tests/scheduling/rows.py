@@ -1,0 +1,125 @@
+"""Hypothesis strategies: small clusters that are consistent (nobody holds what another holds), and what
+follows a plan.
+"""
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from scheduling.model import Job, JobPhase, Node, Placement, Plan, Queue
+from scheduling.snapshot import Snapshot
+from tests.scheduling import brute
+from tests.scheduling.building import job, node, preferred, queue, required, snapshot
+
+QUEUES = ("a", "a/x", "a/y", "b")
+
+
+@st.composite
+def nodes(draw: st.DrawFn) -> list[Node]:
+    """One to four nodes in two racks, of two types, some with two link domains, some of them down."""
+    return [draw(_nodes(f"n{number}")) for number in range(draw(st.integers(1, 4)))]
+
+
+@st.composite
+def _nodes(draw: st.DrawFn, name: str) -> Node:
+    num_devices = draw(st.sampled_from([4, 2, 1]))
+    split = draw(st.booleans())
+    return node(
+        name,
+        num_devices,
+        rack=draw(st.sampled_from("rs")),
+        links=tuple(f"{name}-{index // 2 if split else 0}" for index in range(num_devices)),
+        accelerator_type=draw(st.sampled_from("xxy")),
+        cpus_milli=draw(st.sampled_from([8000, 2000])),
+        usable=draw(st.sampled_from([True, True, True, False])),
+    )
+
+
+@st.composite
+def queues(draw: st.DrawFn) -> list[Queue]:
+    """A tree of four queues."""
+    return [draw(_queues(path)) for path in QUEUES]
+
+
+@st.composite
+def _queues(draw: st.DrawFn, path: str) -> Queue:
+    limit = draw(st.sampled_from([None, None, None, 2, 4, 8]))
+    guarantee = draw(st.integers(0, 4 if limit is None else min(limit, 4)))
+    parent = {"a/x": "a", "a/y": "a"}.get(path)
+    return queue(path, guarantee=guarantee, limit=limit, parent=parent, weight=draw(st.integers(1, 2)))
+
+
+@st.composite
+def jobs(draw: st.DrawFn, name: str) -> Job:
+    """A gang of any kind."""
+    devices = draw(st.sampled_from([1, 1, 1, 1, 2, 2, 0.5, 0, 4]))
+    rules = [(), (), (), required("rack"), required("node"), required("link"), preferred("rack")]
+    return job(
+        name,
+        devices,
+        workers=1 if devices == 0.5 else draw(st.sampled_from([1, 1, 2, 3])),
+        queue=draw(st.sampled_from(QUEUES)),
+        priority=draw(st.integers(0, 2)),
+        at=draw(st.integers(0, 3)),
+        cpus_milli=draw(st.sampled_from([0, 0, 0, 1000, 2000])),
+        types=draw(st.sampled_from([(), (), (), ("x",), ("y", "x")])),
+        topology=draw(st.sampled_from(rules)),
+        preemptible=draw(st.sampled_from([True, True, True, True, False])),
+    )
+
+
+@st.composite
+def snapshots(draw: st.DrawFn, *, num_waiting: int = 4) -> Snapshot:
+    """A cluster on which jobs run or leave, wherever they fitted and limits or not, and others wait."""
+    rows, placed = draw(nodes()), list[Job]()
+    for number in range(draw(st.integers(0, 8))):
+        row = draw(jobs(f"r{number}"))
+        place = brute.any_place(rows, placed, row)
+        if place is not None:
+            placed.append(draw(_placed(row, place)))
+    waiting = [draw(jobs(f"w{number}")) for number in range(draw(st.integers(1, num_waiting)))]
+    return snapshot(rows, [*placed, *waiting], draw(queues()))
+
+
+@st.composite
+def _placed(draw: st.DrawFn, row: Job, place: Placement) -> Job:
+    return replace(
+        row,
+        phase=draw(st.sampled_from([JobPhase.PLACED, JobPhase.PLACED, JobPhase.PLACED, JobPhase.LEAVING])),
+        placement=place,
+        placed_at_ms=draw(st.integers(0, 50)) * 1000,
+        saved_at_ms=draw(st.sampled_from([None, 60_000])),
+    )
+
+
+def carried_out(rows: Snapshot, plan: Plan, *, now_ms: int) -> Snapshot:
+    """The snapshot after a plan: starts placed, victims leaving, keeps noted."""
+    starts = {start.job: start.placement for start in plan.starts}
+    keeps = {keep.job: keep.placement for keep in plan.keeps}
+    evicted = {eviction.job for eviction in plan.evictions}
+
+    def after(row: Job) -> Job:
+        if row.id in starts:
+            placement: Placement = starts[row.id]
+            return replace(row, phase=JobPhase.PLACED, placement=placement, placed_at_ms=now_ms, kept=())
+        if row.id in evicted:
+            return replace(row, phase=JobPhase.LEAVING)
+        return replace(row, kept=keeps.get(row.id, ()))
+
+    return replace(rows, jobs=tuple(after(row) for row in rows.jobs))
+
+
+def gone(rows: Snapshot) -> Snapshot:
+    """The snapshot when everyone who leaves is gone, back among those who wait."""
+
+    def after(row: Job) -> Job:
+        if row.phase is not JobPhase.LEAVING:
+            return row
+        return replace(row, phase=JobPhase.WAITING, placement=(), placed_at_ms=None)
+
+    return replace(rows, jobs=tuple(after(row) for row in rows.jobs))
+
+
+def devices(placement: Placement) -> set[tuple[str, int]]:
+    """All devices of a placement."""
+    return {(worker.node, device) for worker in placement for device in worker.devices}

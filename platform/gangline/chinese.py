@@ -352,4 +352,41 @@ HELP = {
     "The token's id.": "令牌编号。",
 }
 
-TEXTS = {**ERRORS, **RESULTS, **TITLES, **HELP}
+DEMO = {
+    "Starting the platform: PostgreSQL, Redis, portal, Celery, Ray with 4 nodes of 4 slots...": (
+        "正在启动平台：PostgreSQL、Redis、门户、Celery，以及 4 个节点、每节点 4 个槽位的 Ray……"
+    ),
+    "Stopping the platform...": "正在停止平台……",
+    "Ready after {time}: {url}": "{time} 后就绪：{url}",
+    "  log in as {name}, password {secret}, queue {queue}": "  用户 {name}，密码 {secret}，队列 {queue}",
+    "  log in as {name}, password {secret}, platform admin": "  用户 {name}，密码 {secret}，平台管理员",
+    "The portal stays up at {url} until you press Ctrl-C.": "门户 {url} 会一直运行，直到您按下 Ctrl-C。",
+    "submitted {name} to queue {queue}: {id}": "已把 {name} 提交到队列 {queue}：{id}",
+    "The demo did not end within {seconds:.0f} seconds.": "演示没有在 {seconds:.0f} 秒内结束。",
+    "queue {queue} now asks for what it is guaranteed": "队列 {queue} 现在要求得到其保障量",
+    "the slots are free again: the first job resumes where it left": "槽位已空出：第一个作业从离开处续训",
+    "an urgent job goes first in queue {queue}": "队列 {queue} 中的紧急作业优先",
+    "{name} succeeded": "{name} 成功",
+    "{name} first ran on 4 nodes and 16 slots": "{name} 最初在 4 个节点、16 个槽位上运行",
+    "{nodes} nodes, {slots} slots": "{nodes} 个节点，{slots} 个槽位",
+    "{name} was told to give back what it had borrowed": "{name} 被要求归还借用的槽位",
+    "{name} was told to leave for the urgent job": "{name} 被要求为紧急作业让位",
+    "{count} stop orders ({cause})": "{count} 次停止指令（{cause}）",
+    "{name} ran while {other} was away": "{name} 在 {other} 让位期间运行",
+    "{a} and {b} attempts": "运行次数为 {a} 和 {b}",
+    "{name} saved on leaving and resumed from there": "{name} 离开时保存，并从那里续训",
+    "left at {left}, resumed at {resumed}": "离开于第 {left} 步，续训于第 {resumed} 步",
+    "{name} did no step twice": "{name} 没有重复任何一步",
+    "steps in the wrong attempt: {steps}": "不在其运行中的步：{steps}",
+    "{name} reported every step once": "{name} 每一步都报告了一次",
+    "{steps} of {total}": "{steps}，共 {total}",
+    "the loss of {name} fell": "{name} 的损失下降",
+    "no loss": "没有损失值",
+    "{first:.4f} to {last:.4f}": "{first:.4f} 到 {last:.4f}",
+    "The platform was not ready within {seconds:.0f} seconds.": "平台没有在 {seconds:.0f} 秒内就绪。",
+    "Look into {path}.": "请查看 {path}。",
+    "The platform ended with exit code {code}. Its last lines:": "平台以退出码 {code} 结束。最后几行：",
+    "There is no free port on 127.0.0.1.": "127.0.0.1 上没有空闲端口。",
+}
+
+TEXTS = {**ERRORS, **RESULTS, **TITLES, **HELP, **DEMO}

@@ -69,6 +69,13 @@ def newcomer(name: str, first: float, last: float, nodes: int) -> Record:
     )
 
 
+@pytest.fixture(autouse=True)
+def english(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Findings are told in the terminal's language."""
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+
+
 def judged(**changes: Any) -> list[Finding]:
     """The findings that do not hold when the first job's record is changed so."""
     last_steps = changes.pop("last_steps", LAST_STEPS)

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from gangline.checkout import find_checkout, server_environment, supervisor_command
 from gangline.errors import BadUsage, Detail, NotReachable
+from gangline.words import say
 
 Json = dict[str, Any]
 READY_SECONDS, STOP_SECONDS, POLL_SECONDS = 180.0, 40.0, 0.25
@@ -77,8 +78,8 @@ class LocalPlatform:
             self.check_alive()
             if time.monotonic() > deadline:
                 raise NotReachable(
-                    f"The platform was not ready within {READY_SECONDS:.0f} seconds.",
-                    todo=f"Look into {self.log_path}.",
+                    say("The platform was not ready within {seconds:.0f} seconds.", seconds=READY_SECONDS),
+                    todo=say("Look into {path}.", path=self.log_path),
                 )
             time.sleep(POLL_SECONDS)
 
@@ -87,7 +88,7 @@ class LocalPlatform:
         if self.exit_code is not None:
             lines = self.log_path.read_text(errors="replace").splitlines()[-15:]
             raise BadUsage(
-                f"The platform ended with exit code {self.exit_code}. Its last lines:",
+                say("The platform ended with exit code {code}. Its last lines:", code=self.exit_code),
                 code="platform_ended",
                 details=tuple(Detail("log", line) for line in lines),
             )
@@ -107,7 +108,7 @@ def _free_port() -> int:
             except OSError:
                 continue
             return int(probe.getsockname()[1])
-    raise BadUsage("There is no free port on 127.0.0.1.")
+    raise BadUsage(say("There is no free port on 127.0.0.1."))
 
 
 def _die_with_parent() -> None:

@@ -23,6 +23,7 @@ from gangline.demo.verdict import Finding, judge
 from gangline.errors import ExitCode
 from gangline.render import console, table
 from gangline.units import duration, size
+from gangline.words import say
 
 PATIENCE_SECONDS = 60.0
 
@@ -60,14 +61,16 @@ def perform(*, leave_when_done: bool) -> ExitCode:
         outcome = _run(platform)
         if not leave_when_done:
             _stay(platform, outcome)
-        typer.echo("Stopping the platform...")
+        typer.echo(say("Stopping the platform..."))
     typer.echo(outcome.line())
     return ExitCode.DONE if outcome.is_ok else ExitCode.JOB_FAILED
 
 
 def _run(platform: LocalPlatform) -> Outcome:
     started = time.monotonic()
-    typer.echo("Starting the platform: PostgreSQL, Redis, portal, Celery, and Ray with 4 nodes of 4 slots...")
+    typer.echo(
+        say("Starting the platform: PostgreSQL, Redis, portal, Celery, Ray with 4 nodes of 4 slots...")
+    )
     with MemoryPeak(platform.pid, marker=str(platform.data_dir)) as memory:
         platform.wait_until_ready()
         ready = time.monotonic() - started
@@ -79,10 +82,24 @@ def _run(platform: LocalPlatform) -> Outcome:
 
 
 def _introduce(platform: LocalPlatform, cast: Cast, ready_seconds: float) -> None:
-    typer.echo(f"Ready after {duration(ready_seconds)}: {platform.url}")
+    typer.echo(say("Ready after {time}: {url}", time=duration(ready_seconds), url=platform.url))
     for who in (cast.team_a, cast.team_b):
-        typer.echo(f"  log in as {who.username}  password {who.password}  (queue {who.queue})")
-    typer.echo(f"  log in as {cast.admin_name}  password {cast.admin_password}  (platform admin)\n")
+        typer.echo(
+            say(
+                "  log in as {name}, password {secret}, queue {queue}",
+                name=who.username,
+                secret=who.password,
+                queue=who.queue,
+            )
+        )
+    typer.echo(
+        say(
+            "  log in as {name}, password {secret}, platform admin",
+            name=cast.admin_name,
+            secret=cast.admin_password,
+        )
+        + "\n"
+    )
 
 
 def _play(platform: LocalPlatform, cast: Cast) -> tuple[tuple[Record, ...], tuple[Finding, ...]]:
@@ -109,7 +126,8 @@ def _tell(records: Sequence[Record], findings: Sequence[Finding]) -> None:
 
 
 def _stay(platform: LocalPlatform, outcome: Outcome) -> None:
-    typer.echo(f"\n{outcome.line()}\n\nThe portal stays up at {platform.url} until you press Ctrl-C.")
+    typer.echo(f"\n{outcome.line()}\n")
+    typer.echo(say("The portal stays up at {url} until you press Ctrl-C.", url=platform.url))
     try:
         while True:
             platform.check_alive()

@@ -10,6 +10,7 @@ from gangline.demo import jobs
 from gangline.demo.local_platform import LocalPlatform
 from gangline.errors import NotReachable
 from gangline.sight import Sight, look
+from gangline.words import say
 
 POLL_SECONDS = 0.5
 LONGEST_SECONDS = 900.0
@@ -48,7 +49,9 @@ class Stage:
         """Submit a job as the team's member."""
         job_id = str(team.portal.post("jobs", document)["id"])
         self._portals[job_id] = team.portal
-        self.board.say(f"submitted {document['name']} to {team.queue}: {job_id}")
+        self.board.say(
+            say("submitted {name} to queue {queue}: {id}", name=document["name"], queue=team.queue, id=job_id)
+        )
         self._look()
         return job_id
 
@@ -56,7 +59,9 @@ class Stage:
         """Show the jobs until the condition holds; a platform that dies or stands still ends the demo."""
         while not is_reached(self._sights):
             if time.monotonic() > self._deadline:
-                raise NotReachable(f"The demo did not end within {LONGEST_SECONDS:.0f} seconds.")
+                raise NotReachable(
+                    say("The demo did not end within {seconds:.0f} seconds.", seconds=LONGEST_SECONDS)
+                )
             self.platform.check_alive()
             time.sleep(POLL_SECONDS)
             self._look()
@@ -72,13 +77,13 @@ def play(stage: Stage, team_a: Team, team_b: Team) -> Story:
     """Run the three jobs to their ends. Whether it went as it should is for `verdict` to say."""
     first = stage.submit(team_a, jobs.pretraining(team_a.queue))
     stage.until(lambda seen: _has_come_to(seen[first], jobs.RECLAIM_AT_STEP))
-    stage.board.say(f"{team_b.queue} now asks for what it is guaranteed")
+    stage.board.say(say("queue {queue} now asks for what it is guaranteed", queue=team_b.queue))
     second = stage.submit(team_b, jobs.within_guarantee(team_b.queue))
     stage.until(lambda seen: seen[second].is_ended)
-    stage.board.say("the slots are free again: the first job resumes where it left")
+    stage.board.say(say("the slots are free again: the first job resumes where it left"))
     come_back_to = jobs.RECLAIM_AT_STEP + jobs.URGENT_AFTER_STEPS
     stage.until(lambda seen: _has_come_to(seen[first], come_back_to) and _runs_or_ended(seen[first]))
-    stage.board.say(f"an urgent job goes first in {team_a.queue}")
+    stage.board.say(say("an urgent job goes first in queue {queue}", queue=team_a.queue))
     third = stage.submit(team_a, jobs.urgent(team_a.queue))
     stage.until(lambda seen: all(sight.is_ended for sight in seen.values()))
     return Story(first, second, third, stage.last_steps[first])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gangline.demo.evidence import Json, Record
+from gangline.words import mark, say
 
 MEAN_OF = 5  # losses at either end: one step's loss is noisy
 
@@ -25,8 +26,8 @@ def judge(
     return (
         *(_succeeded(record) for record in (pretraining, guaranteed, urgent)),
         _borrowed_everything(pretraining),
-        _told(pretraining, "reclaimed", "was told to give back what it had borrowed"),
-        _told(pretraining, "preempted", "was told to leave for the urgent job"),
+        _told(pretraining, "reclaimed", mark("{name} was told to give back what it had borrowed")),
+        _told(pretraining, "preempted", mark("{name} was told to leave for the urgent job")),
         _gave_way(pretraining, guaranteed, 0),
         _gave_way(pretraining, urgent, 1),
         _resumed_where_it_left(pretraining, last_steps),
@@ -46,29 +47,37 @@ def mean_losses(record: Record) -> tuple[float, float] | None:
 
 def _succeeded(record: Record) -> Finding:
     return Finding(
-        f"{record.job['name']} succeeded", record.job["state"] == "succeeded", str(record.job["state"])
+        say("{name} succeeded", name=record.job["name"]),
+        record.job["state"] == "succeeded",
+        str(record.job["state"]),
     )
 
 
 def _borrowed_everything(record: Record) -> Finding:
     placement = record.attempts[0]["placement"] if record.attempts else []
     nodes, slots = {slot["node"] for slot in placement}, sum(len(slot["devices"]) for slot in placement)
-    claim = f"{record.job['name']} first ran on 4 nodes and 16 slots"
-    return Finding(claim, (len(nodes), slots) == (4, 16), f"{len(nodes)} nodes, {slots} slots")
+    claim = say("{name} first ran on 4 nodes and 16 slots", name=record.job["name"])
+    return Finding(
+        claim,
+        (len(nodes), slots) == (4, 16),
+        say("{nodes} nodes, {slots} slots", nodes=len(nodes), slots=slots),
+    )
 
 
-def _told(record: Record, cause: str, what: str) -> Finding:
+def _told(record: Record, cause: str, claim: str) -> Finding:
     told = record.stops(cause)
     return Finding(
-        f"{record.job['name']} {what}", len(told) == 1, f"{len(told)} stop orders because it was {cause}"
+        say(claim, name=record.job["name"]),
+        len(told) == 1,
+        say("{count} stop orders ({cause})", count=len(told), cause=cause),
     )
 
 
 def _gave_way(left: Record, came: Record, number: int) -> Finding:
     """The newcomer started when that attempt had ended, and the next attempt when the newcomer had."""
-    claim = f"{came.job['name']} ran while {left.job['name']} was away"
+    claim = say("{name} ran while {other} was away", name=came.job["name"], other=left.job["name"])
     if len(left.attempts) <= number + 1 or not came.attempts:
-        return Finding(claim, False, f"{len(left.attempts)} and {len(came.attempts)} attempts")
+        return Finding(claim, False, say("{a} and {b} attempts", a=len(left.attempts), b=len(came.attempts)))
     times = [
         left.attempts[number]["ended_at"],
         came.attempts[0]["running_at"],
@@ -85,8 +94,8 @@ def _resumed_where_it_left(record: Record, last_steps: Mapping[int, int]) -> Fin
     resumed = [attempt["resumed_step"] for attempt in record.attempts[1:]]
     left = [last_steps.get(attempt["number"]) for attempt in record.attempts[:-1]]
     holds = len(resumed) == 2 and resumed == left and set(resumed) <= record.saved_steps()
-    claim = f"{record.job['name']} saved on leaving and resumed from there"
-    return Finding(claim, holds, f"left at {left}, resumed at {resumed}")
+    claim = say("{name} saved on leaving and resumed from there", name=record.job["name"])
+    return Finding(claim, holds, say("left at {left}, resumed at {resumed}", left=left, resumed=resumed))
 
 
 def _lost_nothing(record: Record) -> Finding:
@@ -101,7 +110,9 @@ def _lost_nothing(record: Record) -> Finding:
     ]
     holds = len(record.attempts) > 1 and not wrong
     return Finding(
-        f"{record.job['name']} did no step twice", holds, f"steps in the wrong attempt: {wrong[:10]}"
+        say("{name} did no step twice", name=record.job["name"]),
+        holds,
+        say("steps in the wrong attempt: {steps}", steps=wrong[:10]),
     )
 
 
@@ -118,14 +129,22 @@ def _every_step_once(record: Record) -> Finding:
     expected = list(range(1, (record.job["total_steps"] or 0) + 1))
     holds = bool(steps) and steps == expected
     return Finding(
-        f"{record.job['name']} reported every step once", holds, f"{_ranges(steps)} of {len(expected)}"
+        say("{name} reported every step once", name=record.job["name"]),
+        holds,
+        say("{steps} of {total}", steps=_ranges(steps), total=len(expected)),
     )
 
 
 def _loss_fell(record: Record) -> Finding:
     means = mean_losses(record)
-    seen = "no loss" if means is None else f"{means[0]:.4f} to {means[1]:.4f}"
-    return Finding(f"the loss of {record.job['name']} fell", means is not None and means[1] < means[0], seen)
+    seen = (
+        say("no loss") if means is None else say("{first:.4f} to {last:.4f}", first=means[0], last=means[1])
+    )
+    return Finding(
+        say("the loss of {name} fell", name=record.job["name"]),
+        means is not None and means[1] < means[0],
+        seen,
+    )
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -144,4 +163,4 @@ def _ranges(steps: Iterable[int]) -> str:
             ranges[-1][1] = step
         else:
             ranges.append([step, step])
-    return ", ".join(f"{first}-{last}" for first, last in ranges[:10]) or "none"
+    return ", ".join(f"{first}-{last}" for first, last in ranges[:10]) or say("none")

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PREFIX = "GANGLINE_"
 UNPREFIXED = frozenset({"database_url", "redis_url"})
 # The command line's own (which portal, whose token); they may be set in the same shell and mean nothing here.
-CLIENT_NAMES = frozenset({"GANGLINE_URL", "GANGLINE_TOKEN", "GANGLINE_CONFIG"})
+CLIENT_NAMES = frozenset({"GANGLINE_URL", "GANGLINE_TOKEN", "GANGLINE_CONFIG", "GANGLINE_HOME"})
 
 
 class Isolation(StrEnum):

@@ -111,11 +111,14 @@ class LivePlatform:
     # --- what runs ---------------------------------------------------------------------------------------
 
     def children(self) -> dict[str, dict[str, Any]]:
-        """Each child with `pid`, `ready`, `num_starts`: portal, worker, tick, beat, ray-head, ray-n1 to ray-n4…"""
-        children: dict[str, dict[str, Any]] = json.loads((self.data_dir / "run" / "pids.json").read_text())[
-            "children"
-        ]
+        """Each child by name, with `pid`, `ready` and `num_starts`."""
+        children: dict[str, dict[str, Any]] = self.children_file()["children"]
         return children
+
+    def children_file(self) -> dict[str, Any]:
+        """What the supervisor writes about itself: its own process id as `supervisor`, and `children`."""
+        written: dict[str, Any] = json.loads((self.data_dir / "run" / "pids.json").read_text())
+        return written
 
     def pid(self, name: str) -> int:
         """The child's process id; it is running."""

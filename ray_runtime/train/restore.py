@@ -11,6 +11,7 @@ from torch.optim import Optimizer
 from ray_runtime import checkpoint_index
 from ray_runtime.train import state
 from ray_runtime.train.collectives import Talk
+from ray_runtime.train.shards import read_shards, saved_shapes
 
 
 class UnusableCheckpointError(RuntimeError):
@@ -48,19 +49,12 @@ def load(folder: Path, model: nn.Module, optimizer: Optimizer, *, rates: bool) -
     `rates`: also learning rates and the like (this run goes on), or not (another run starts from its
     weights). Every rank reads the whole state by itself, so it does not matter how many ranks wrote it.
     """
-    from torch.distributed.checkpoint.filesystem import FileSystemReader
-    from torch.distributed.checkpoint.state_dict_loader import load as read_tensors
-
     with checkpoint_index.reading(folder):
-        reader = FileSystemReader(folder)
-        saved = reader.read_metadata().state_dict_metadata
-        wanted = {state.MODEL + name: value for name, value in model.state_dict().items()}
-        _require_same_model(saved, wanted)
-        others = [name for name in saved if name not in wanted]
-        wanted.update({name: _room_for(saved[name]) for name in others})
-        read_tensors(wanted, storage_reader=reader, no_dist=True)
-    facts = state.facts_in(wanted[state.PROGRESS])
-    state.restore_optimizer(model, optimizer, tensors=wanted, facts=facts, rates=rates)
+        own = {state.MODEL + name: value for name, value in model.state_dict().items()}
+        _require_same_model(saved_shapes(folder), own)
+        tensors = read_shards(folder, own)
+    facts = state.facts_in(tensors[state.PROGRESS])
+    state.restore_optimizer(model, optimizer, tensors=tensors, facts=facts, rates=rates)
     return facts
 
 
@@ -75,13 +69,9 @@ def _verify_together(folder: Path, talk: Talk) -> list[str]:
     return sorted({problem for found in talk.collect(problems) for problem in found})
 
 
-def _require_same_model(saved: dict[str, Any], wanted: dict[str, torch.Tensor]) -> None:
-    shapes = {name: tuple(entry.size) for name, entry in saved.items() if name.startswith(state.MODEL)}
-    now = {name: tuple(tensor.shape) for name, tensor in wanted.items()}
-    if shapes != now:
-        odd = sorted(name for name in shapes.keys() | now.keys() if shapes.get(name) != now.get(name))
+def _require_same_model(saved: dict[str, tuple[int, ...]], own: dict[str, torch.Tensor]) -> None:
+    shapes = {name: shape for name, shape in saved.items() if name.startswith(state.MODEL)}
+    now = {name: tuple(tensor.shape) for name, tensor in own.items()}
+    odd = sorted(name for name in shapes.keys() | now.keys() if shapes.get(name) != now.get(name))
+    if odd:
         raise UnusableCheckpointError(f"the checkpoint is of another model; the first difference: {odd[0]}")
-
-
-def _room_for(entry: Any) -> torch.Tensor:
-    return torch.empty(entry.size, dtype=entry.properties.dtype)

@@ -15,6 +15,7 @@ import torch
 from ray_runtime import checkpoint_index
 from ray_runtime.checkpoint_index import Manifest, ShardFile
 from ray_runtime.train.collectives import Talk
+from ray_runtime.train.shards import write_shards
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,14 +101,7 @@ class Saver:
             self._error = error
 
     def _write(self, folder: Path, step: int, staged: dict[str, torch.Tensor]) -> int:
-        # Half a second and 50 MB that the first step need not wait for.
-        from torch.distributed.checkpoint.filesystem import FileSystemWriter
-        from torch.distributed.checkpoint.state_dict_saver import save
-
-        writer = FileSystemWriter(folder, single_file_per_rank=True, thread_count=1)
-        save(
-            staged, storage_writer=writer, process_group=self._talk.group, no_dist=self._talk.world_size == 1
-        )
+        write_shards(folder, staged, self._talk)
         parts = self._talk.collect(_describe_own(folder, rank=self._talk.rank))
         files = [file for part in parts for file in _or_raise(part)]
         manifest = Manifest(step=step, world_size=self._talk.world_size, files=tuple(files))

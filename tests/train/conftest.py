@@ -56,8 +56,15 @@ def launch(rank_server: RankServer, corpus_cache: Path, tmp_path: Path) -> Itera
         folder = tmp_path / f"attempt-{len(gangs) + 1}"
         folder.mkdir()
         port = free_port()
-        what = {"path": str(PROGRAMS / f"{program}.py" if isinstance(program, str) else program)} if program else {"module": RECIPE}
-        recipe = {"GANGLINE_RECIPE": "gpt-pretrain", "GANGLINE_PARAMS": json.dumps({**TINY, **(params or {})})}
+        what = (
+            {"path": str(PROGRAMS / f"{program}.py" if isinstance(program, str) else program)}
+            if program
+            else {"module": RECIPE}
+        )
+        recipe = {
+            "GANGLINE_RECIPE": "gpt-pretrain",
+            "GANGLINE_PARAMS": json.dumps({**TINY, **(params or {})}),
+        }
         processes = []
         for rank in range(world_size):
             own = rank_environment(folder, rank=rank, world_size=world_size, port=port)

@@ -34,7 +34,7 @@ class RankServer:
             [sys.executable, str(Path(__file__).parent / "rank_server.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
             cwd=ROOT,
         )
         assert self._server.stdout is not None
@@ -51,30 +51,31 @@ class RankServer:
         assert self._server.stdin is not None
         self._server.stdin.write(json.dumps({"key": key, **order}).encode() + b"\n")
         self._server.stdin.flush()
-        _until(lambda: self._read() or key in self._pids, "the rank server does not answer")
+        _until(lambda: key in self._told(), "the rank server does not answer")
         return ForkedRank(self, key, self._pids[key])
 
     def code(self, key: str) -> int | None:
         """The exit code of a rank that has ended."""
-        self._read()
+        self._told()
         return self._codes.get(key)
 
     def close(self) -> None:
         """End the server and whatever still runs below it."""
-        for key, pid in self._pids.items():
+        for key, pid in self._told().items():
             if self.code(key) is None:
                 os.kill(pid, signal.SIGKILL)
         assert self._server.stdin is not None
         self._server.stdin.close()
         self._server.wait(timeout=_WAIT_SECONDS)
 
-    def _read(self) -> None:
+    def _told(self) -> dict[str, int]:
         assert self._server.stdout is not None
         chunk = self._server.stdout.read()
         *lines, self._rest = (self._rest + (chunk or b"")).split(b"\n")
         for message in map(json.loads, lines):
             box = self._pids if "pid" in message else self._codes
             box[message["key"]] = message.get("pid", message.get("code"))
+        return self._pids
 
 
 class ForkedRank:
@@ -99,13 +100,17 @@ class Gang:
 
     def wait(self, *, seconds: float = _WAIT_SECONDS) -> list[int]:
         """Exit codes in rank order, once all have ended."""
-        _until(lambda: None not in self._codes(), lambda: f"{self._codes()}\n{self.output(0)}", seconds=seconds)
+        _until(
+            lambda: None not in self._codes(), lambda: f"{self._codes()}\n{self.output(0)}", seconds=seconds
+        )
         return [code for code in self._codes() if code is not None]
 
     def wait_for_step(self, step: int) -> None:
         """Until rank 0 has reported the step."""
         _until(
-            lambda: any(at >= step for at in self.losses()) or any(code is not None for code in self._codes()),
+            lambda: (
+                any(at >= step for at in self.losses()) or any(code is not None for code in self._codes())
+            ),
             lambda: f"no step {step}\n{self.output(0)}",
         )
 
@@ -117,7 +122,9 @@ class Gang:
         """What a rank reported, in order; a line that is still being written is left out."""
         path = events_file(self._folder, rank)
         text = path.read_text() if path.exists() else ""
-        found: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        found: list[dict[str, Any]] = [
+            json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")
+        ]
         return [event for event in found if kind in (None, event["kind"])]
 
     def losses(self) -> dict[int, float]:

@@ -9,39 +9,36 @@ import os
 import runpy
 import select
 import sys
-import traceback
+from pathlib import Path
 from typing import Any
 
 _POLL_SECONDS = 0.02
 
 
-def main() -> None:
-    """Serve until standard input ends."""
-    import torch.distributed.checkpoint
+def main() -> int:
+    """Serve until standard input ends; in a child, be the rank and return its exit code."""
+    import torch.distributed.checkpoint  # noqa: F401  # for the children
 
     import ray_runtime.train.recipes.gpt_pretrain  # noqa: F401  # for the children
     from ray_runtime.train.startup import spare_compiler
 
     spare_compiler()
-    if len(os.listdir("/proc/self/task")) > 1:
+    if len(list(Path("/proc/self/task").iterdir())) > 1:
         sys.exit("the rank server has more than one thread; forking is not safe")
+    orders = os.fdopen(os.dup(0), "rb", buffering=0)  # unbuffered, so that select sees all that is there
     running: dict[int, str] = {}
     while True:
-        ready, _, _ = select.select([sys.stdin.buffer.raw], [], [], _POLL_SECONDS)  # type: ignore[attr-defined]  # a pipe
-        if ready:
-            line = sys.stdin.buffer.raw.readline()  # type: ignore[attr-defined]  # unbuffered: select sees all of it
+        if select.select([orders], [], [], _POLL_SECONDS)[0]:
+            line = orders.readline()
             if not line:
-                return
-            _fork(json.loads(line), running)
+                return 0
+            order = json.loads(line)
+            pid = os.fork()
+            if pid == 0:
+                return _be_rank(order)
+            running[pid] = order["key"]
+            _answer({"key": order["key"], "pid": pid})
         _reap(running)
-
-
-def _fork(order: dict[str, Any], running: dict[int, str]) -> None:
-    pid = os.fork()
-    if pid == 0:
-        _become(order)
-    running[pid] = order["key"]
-    _answer({"key": order["key"], "pid": pid})
 
 
 def _reap(running: dict[int, str]) -> None:
@@ -56,39 +53,21 @@ def _answer(message: dict[str, Any]) -> None:
     os.write(1, json.dumps(message).encode() + b"\n")
 
 
-def _become(order: dict[str, Any]) -> None:
-    """The rest of the child's life."""
-    code = 1
-    try:
-        output = os.open(order["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        silent = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(silent, 0)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        os.environ.update(order["environ"])
-        os.chdir(order["folder"])
-        sys.argv = [order.get("path") or order["module"]]
-        code = _run(order)
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-
-
-def _run(order: dict[str, Any]) -> int:
-    try:
-        if "module" in order:
-            runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
-        else:
-            runpy.run_path(order["path"], run_name="__main__")
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-    except BaseException as error:
-        sys.excepthook(type(error), error, error.__traceback__)
-        traceback.print_exc()
-        return 1
+def _be_rank(order: dict[str, Any]) -> int:
+    """The rest of the child's life; what it raises ends the interpreter as in any other program."""
+    output = os.open(order["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    silent = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((silent, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
+    os.environ.update(order["environ"])
+    os.chdir(order["folder"])
+    sys.argv = [order.get("path") or order["module"]]
+    if "module" in order:
+        runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(order["path"], run_name="__main__")
     return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

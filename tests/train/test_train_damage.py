@@ -15,7 +15,7 @@ def shard_of(folder: Path) -> Path:
 
 
 def test_damaged_checkpoints_are_marked_told_and_passed_over(launch: Launch, tmp_path: Path) -> None:
-    """One flipped bit in the newest and a cut file in the next: the third is used, the losses are the same."""
+    """A flipped bit in the newest, a cut file in the next: the third is used, the losses are the same."""
     directory = tmp_path / "c"
     environ = {"GANGLINE_CHECKPOINT_DIR": str(directory), "GANGLINE_CHECKPOINT_EVERY": "4 steps"}
     whole = launch(2)
@@ -27,7 +27,9 @@ def test_damaged_checkpoints_are_marked_told_and_passed_over(launch: Launch, tmp
     shard_of(flipped).write_bytes(body)
     shard_of(cut).write_bytes(shard_of(cut).read_bytes()[:-1])
     assert checkpoint_index.newest_whole(directory) == flipped, "sizes alone cannot show a flipped bit"
-    assert checkpoint_index.newest_whole(directory, checksums=True) == checkpoint_index.folder_of(directory, 4)
+    assert checkpoint_index.newest_whole(directory, checksums=True) == checkpoint_index.folder_of(
+        directory, 4
+    )
 
     again = launch(2, program="interrupted_recipe", environ={**environ, "INTERRUPT": "6:0:SIGTERM"})
     assert again.wait() == [0, 0], again.output(0)

@@ -39,8 +39,10 @@ class Ledger:
         return [tuple(json.loads(line)) for file in files for line in file.read_text().splitlines()]
 
 
-def test_every_sample_is_used_once_an_epoch_across_stops_kills_and_sizes(launch: Launch, tmp_path: Path) -> None:
-    """Three ranks preempted, four with one killed, then two: the surviving history has each id once an epoch."""
+def test_every_sample_is_used_once_an_epoch_across_stops_kills_and_sizes(
+    launch: Launch, tmp_path: Path
+) -> None:
+    """Three ranks preempted, four with one killed, then two: the surviving history has each id once."""
     options = {"samples": 52, "batch": 8, "micro": 1, "epochs": 2}
     saving = {"GANGLINE_CHECKPOINT_DIR": str(tmp_path / "c"), "GANGLINE_CHECKPOINT_EVERY": "2 steps"}
     history: dict[int, list[int]] = {}
@@ -51,7 +53,9 @@ def test_every_sample_is_used_once_an_epoch_across_stops_kills_and_sizes(launch:
     ]
     for number, (world_size, stop) in enumerate(plan):
         ledger = Ledger(tmp_path / f"ledger{number}")
-        gang = launch(world_size, program="ledger", environ={**saving, **ledger.environ(**options, stop=stop)})
+        gang = launch(
+            world_size, program="ledger", environ={**saving, **ledger.environ(**options, stop=stop)}
+        )
         gang.wait()
         begun = gang.events("started")[0]["resumed_from"] or 0
         history = {step: ids for step, ids in history.items() if step <= begun} | ledger.ids()
@@ -75,7 +79,7 @@ def test_three_ranks_and_one_agree_to_1e_9_in_fp64(launch: Launch, tmp_path: Pat
 
 
 def test_a_loader_with_a_scheduler_resumes_bit_for_bit(launch: Launch, tmp_path: Path) -> None:
-    """torch's own `DataLoader` (with a worker process) and scheduler; dropout draws the same numbers again."""
+    """torch's own `DataLoader` (with a worker) and scheduler; dropout draws the same numbers again."""
     options = {"samples": 40, "batch": 8, "steps": 12, "loader": 2, "scheduler": True, "dropout": 0.2}
     saving = {"GANGLINE_CHECKPOINT_DIR": str(tmp_path / "c")}
     whole, parts = Ledger(tmp_path / "whole"), Ledger(tmp_path / "parts")
@@ -120,7 +124,9 @@ def test_the_same_program_runs_outside_the_platform(rank_server: RankServer, tmp
         ("start(checkpoint_dir='c', checkpoint_every='often')", "not 'often'"),
     ],
 )
-def test_misuse_is_an_error_that_says_what_to_do(launch: Launch, tmp_path: Path, lines: str, complaint: str) -> None:
+def test_misuse_is_an_error_that_says_what_to_do(
+    launch: Launch, tmp_path: Path, lines: str, complaint: str
+) -> None:
     """And ends the process with code 1."""
     program = tmp_path / "program.py"
     program.write_text(
@@ -140,7 +146,9 @@ def test_an_error_on_one_rank_ends_all_of_them(launch: Launch, tmp_path: Path) -
     """The culprit leaves with 1 and its traceback, its peers with the code of those who lost a peer."""
     program = tmp_path / "program.py"
     program.write_text(
-        (PROGRAMS / "ledger.py").read_text().replace("run.log(", "assert (run.steps_done, run.rank) != (3, 1)\n            run.log(")
+        (PROGRAMS / "ledger.py")
+        .read_text()
+        .replace("run.log(", "assert (run.steps_done, run.rank) != (3, 1)\n            run.log(")
     )
     ledger = Ledger(tmp_path / "ledger")
     gang = launch(3, program=program, environ=ledger.environ(samples=60, batch=6))

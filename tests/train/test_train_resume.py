@@ -16,8 +16,14 @@ def saving(folder: Path, every: str = "5 steps", **more: str) -> dict[str, str]:
     return {"GANGLINE_CHECKPOINT_DIR": str(folder), "GANGLINE_CHECKPOINT_EVERY": every, **more}
 
 
-@pytest.mark.parametrize("every", ["5 steps", "1 steps", "auto"])
-@pytest.mark.parametrize("hits", ["7:2:SIGTERM", "7:0:SIGTERM,7:1:SIGTERM,7:2:SIGTERM,7:3:SIGTERM"])
+@pytest.mark.parametrize(
+    ("every", "hits"),
+    [
+        ("5 steps", "7:2:SIGTERM"),
+        ("1 steps", "7:0:SIGTERM,7:1:SIGTERM,7:2:SIGTERM,7:3:SIGTERM"),
+        ("auto", "7:0:SIGTERM"),
+    ],
+)
 def test_a_preempted_run_repeats_the_losses_of_an_uninterrupted_one_bit_for_bit(
     launch: Launch, tmp_path: Path, every: str, hits: str
 ) -> None:

@@ -1,6 +1,7 @@
 """A user's program: a small network over numbered samples; each rank writes down which samples it used.
 
-PROGRAM is JSON: samples, batch, micro, steps or epochs, double, scheduler, loader, stop ({step, rank, signal}).
+PROGRAM is JSON: samples, batch, micro, steps or epochs, double, dropout, scheduler, loader, and
+stop ({step, rank, signal}).
 """
 
 import json
@@ -41,12 +42,18 @@ def main() -> None:
     options = json.loads(os.environ["PROGRAM"])
     dtype = torch.float64 if options.get("double") else torch.float32
     torch.manual_seed(1)
-    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Dropout(options.get("dropout", 0.0)), nn.Linear(16, 1))
+    model = nn.Sequential(
+        nn.Linear(4, 16), nn.Tanh(), nn.Dropout(options.get("dropout", 0.0)), nn.Linear(16, 1)
+    )
     optimizer = torch.optim.AdamW(model.to(dtype).parameters(), lr=0.02)
     data: Any = Numbered(options["samples"], dtype)
     if options.get("loader"):
         data = DataLoader(data, batch_size=options["batch"], shuffle=True, num_workers=options["loader"] - 1)
-    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=3, gamma=0.9) if options.get("scheduler") else None
+    scheduler = (
+        torch.optim.lr_scheduler.StepLR(optimizer, step_size=3, gamma=0.9)
+        if options.get("scheduler")
+        else None
+    )
     run = train.start(
         model=model,
         optimizer=optimizer,

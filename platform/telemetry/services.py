@@ -45,7 +45,9 @@ def _is_step(step: object) -> bool:
     return isinstance(step, int) and not isinstance(step, bool) and 0 <= step <= MOST_STEPS
 
 
-def _numbers(values: Mapping[str, Any]) -> dict[str, float | None]:
+def _numbers(values: object) -> dict[str, float | None]:
+    if not isinstance(values, Mapping):
+        return {}
     usable = {name: _number(value) for name, value in values.items() if _is_usable(name, value)}
     return dict(sorted(usable.items())[:MOST_NAMES])
 

@@ -65,7 +65,7 @@ class Nursery:
         ours, theirs = socket.socketpair()
         argv = [sys.executable, "-I", "-S", "-c", _NURSERY, _PACKAGE_ROOT]
         argv += ["subreaper"] if force_subreaper else []
-        process = subprocess.Popen(argv, stdin=theirs.fileno(), env={"PATH": os.defpath})  # noqa: ASYNC220
+        process = subprocess.Popen(argv, stdin=theirs.fileno(), env={"PATH": os.defpath})
         theirs.close()
         ours.setblocking(False)
         nursery = cls(process, ours)

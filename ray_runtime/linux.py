@@ -11,6 +11,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _CLONE_NEWNS = 0x00020000
 _CLONE_NEWPID = 0x20000000
+_FALLOC_FL_KEEP_SIZE, _FALLOC_FL_PUNCH_HOLE = 1, 2
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 2, 4, 8
 _MS_REC, _MS_SLAVE = 0x4000, 0x80000
 
@@ -64,6 +65,16 @@ def can_use_pid_namespaces() -> bool:
         except OSError:
             os._exit(1)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def punch_hole(path: str, *, start: int, end: int) -> None:
+    """Give back the disk blocks between two offsets of a file; they read as zeros, its size stays."""
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        mode = _FALLOC_FL_PUNCH_HOLE | _FALLOC_FL_KEEP_SIZE
+        _check(_libc.fallocate(descriptor, mode, ctypes.c_long(start), ctypes.c_long(end - start)))
+    finally:
+        os.close(descriptor)
 
 
 def _check(result: int) -> None:

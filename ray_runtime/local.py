@@ -53,7 +53,9 @@ def head_command(
         *_capacity(num_cpus, {}, labels or {}),
     ]
     storage = {"RAY_gcs_storage": "rocksdb", "RAY_gcs_storage_path": str(storage_dir)}
-    return RayCommand(argv, _environ(inherit, token_path=token_path, python_path=python_path) | storage)
+    work = {WORK_DIR_VARIABLE: str(temp_dir.with_name(f"{temp_dir.name}-work"))}
+    environ = _environ(inherit, token_path=token_path, python_path=python_path)
+    return RayCommand(argv, environ | storage | work)
 
 
 def node_command(

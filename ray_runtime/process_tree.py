@@ -3,6 +3,7 @@
 import os
 import signal
 from collections import defaultdict
+from collections.abc import Collection
 from pathlib import Path
 
 
@@ -42,10 +43,10 @@ def kill(pid: int, number: int) -> None:
         return
 
 
-def with_variable(name: str, value: str) -> list[int]:
-    """Processes that were started with `name=value` in their environment, as far as we may look."""
-    wanted = f"{name}={value}".encode()
-    return [pid for pid in _pids() if wanted in _environ(pid).split(b"\0")]
+def with_variable(name: str, values: Collection[str]) -> list[int]:
+    """Processes started with `name` at one of `values` in their environment, as far as we may look."""
+    wanted = {f"{name}={value}".encode() for value in values}
+    return [pid for pid in _pids() if not wanted.isdisjoint(_environ(pid).split(b"\0"))]
 
 
 def _children() -> defaultdict[int, list[int]]:

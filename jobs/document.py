@@ -101,7 +101,11 @@ _CORE = (  # YAML 1.2's core rules: `on`, `12:30` and dates are text
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     ("int", r"[-+]?(?:0|[1-9][0-9]*)", _NUMBER_STARTS),
-    ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", _NUMBER_STARTS),
+    (
+        "float",
+        r"[-+]?(?:(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)",
+        _NUMBER_STARTS,
+    ),
 )
 _PlainLoader.yaml_implicit_resolvers = {}
 for _kind, _pattern, _first in _CORE:

@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from eventlog.services import enqueue_command
+from eventlog.models import Command
+from eventlog.services import enqueue_command, mark_orders_done
 from jobs.models import Attempt, Job
 from jobs.services.launch import launch_spec, placement_rows
 from jobs.services.transition import Done, Effect
@@ -90,6 +91,7 @@ def close_attempt(end: AttemptEnd) -> Effect:
         attempt.last_lines = end.last_lines
         attempt.save()
         release(holder_id=attempt.id, now=now)
+        _close_orders(attempt, now=now)
         told = {"exit_code": end.exit_code, "rank": end.rank, "node": end.node, "message": end.message}
         given = {key: value for key, value in told.items() if value not in (None, "")}
         return Done(attempt_id=attempt.id, data={"attempt": attempt.number, "end_cause": end.cause, **given})
@@ -106,6 +108,12 @@ def stop_again(attempt: Attempt, *, now: datetime) -> None:
 def is_live(attempt_id: UUID) -> bool:
     """Whether the attempt has not ended. Certain only under its job's lock."""
     return Attempt.objects.filter(id=attempt_id, ended_at__isnull=True).exists()
+
+
+def _close_orders(attempt: Attempt, *, now: datetime) -> None:
+    """What was not acknowledged has nothing to act on any more; a new conductor must not launch it again."""
+    orders = Command.objects.filter(attempt_id=attempt.id, done_at__isnull=True)
+    mark_orders_done(orders.values_list("id", flat=True), now=now)
 
 
 def _order(attempt: Attempt, kind: OrderKind, payload: dict[str, Any], *, now: datetime) -> None:

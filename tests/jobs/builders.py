@@ -48,10 +48,10 @@ class World:
         transition(job.id, step=Step(trigger=Trigger.PLACE, cause=Cause.PLACED, effect=effect), now=now)
         return Attempt.objects.get(job=job, ended_at__isnull=True)
 
-    def running(self, *, now: datetime = NOW, **changes: Any) -> tuple[Job, Attempt]:
-        """A job that runs."""
+    def running(self, *, node: str = "n1", now: datetime = NOW, **changes: Any) -> tuple[Job, Attempt]:
+        """A job that runs on one node."""
         job = self.submit(now=now, **changes)
-        attempt = self.place(job, now=now)
+        attempt = self.place(job, nodes=(node,), now=now)
         self.report(attempt, ReportKind.RUNNING, now=now)
         return fresh(job), attempt
 

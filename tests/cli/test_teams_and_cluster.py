@@ -16,7 +16,7 @@ NODE = {
     "labels": {"gangline.zone": "z1", "gangline.rack": "rack-a"},
     "accelerator_type": "slot",
     "num_accelerators": 4,
-    "used": [0, 1],
+    "used": 2,
     "jobs": [{"id": "1", "name": "[bold]微调[/]", "devices": [0, 1]}],
     "metrics": {},
 }

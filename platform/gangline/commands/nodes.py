@@ -26,7 +26,7 @@ COLUMNS = (
     Column("NAME", lambda node: node["name"]),
     Column("STATE", _state),
     Column("TYPE", lambda node: node["accelerator_type"]),
-    Column("USED", lambda node: f"{len(node['used'])}/{node['num_accelerators']}", right=True),
+    Column("USED", lambda node: f"{node['used']}/{node['num_accelerators']}", right=True),
     Column("ZONE", lambda node: (node.get("labels") or {}).get("gangline.zone")),
     Column("RACK", lambda node: (node.get("labels") or {}).get("gangline.rack")),
     Column("JOBS", _jobs),

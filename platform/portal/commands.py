@@ -20,7 +20,7 @@ Argv = list[str]
 
 def web(environ: Mapping[str, str]) -> Argv:
     """The portal: uvicorn, one process. An open stream may not hold up its end for more than 3 s."""
-    host, port = environ.get("HOST", "127.0.0.1"), environ.get("GANGLINE_PORT", "8000")
+    host, port = environ.get("GANGLINE_HOST", "127.0.0.1"), environ.get("GANGLINE_PORT", "8000")
     return [
         *(sys.executable, "-m", "uvicorn", "portal.asgi:application", f"--host={host}", f"--port={port}"),
         *("--timeout-graceful-shutdown=3", "--lifespan=on", "--no-access-log", "--no-server-header"),
@@ -40,7 +40,7 @@ def tick(_environ: Mapping[str, str]) -> Argv:
 
 def beat(environ: Mapping[str, str]) -> Argv:
     """Celery's clock."""
-    schedule = Path(environ.get("GANGLINE_DATA_DIR", ROOT / "data")) / "run" / "beat-schedule"
+    schedule = Path(environ.get("GANGLINE_DATA_DIR", ROOT / "data")) / "beat-schedule"
     return [*_celery("beat"), f"--schedule={schedule}", "--pidfile=", "--loglevel=WARNING"]
 
 

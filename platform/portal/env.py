@@ -143,7 +143,8 @@ class Env:
             default="http://127.0.0.1:8000",
         ),
     ]
-    port: Annotated[int, Setting(_port, "Where the portal listens.", default="8000")]
+    host: Annotated[str, Setting(str, "The address that the portal listens on.", default="127.0.0.1")]
+    port: Annotated[int, Setting(_port, "The port that the portal listens on.", default="8000")]
     allowed_hosts: Annotated[
         tuple[str, ...],
         Setting(

@@ -11,12 +11,9 @@ from django.conf import settings
 from redis import Redis
 from redis.exceptions import RedisError
 
+from portal.probe import ALIVE_KEY
+
 SECONDS = 15
-
-
-def key_of(name: str) -> str:
-    """Where the sign of life of this process is; its value is the process id."""
-    return f"gangline:alive:{name}"
 
 
 def give_signs_of_life() -> None:
@@ -36,7 +33,7 @@ def _beat_started(**_signal: Any) -> None:
 
 def _say(name: str) -> None:
     try:
-        _client().set(key_of(name), os.getpid(), ex=SECONDS)
+        _client().set(ALIVE_KEY.format(name=name), os.getpid(), ex=SECONDS)
     except RedisError:
         return  # then nobody can ask for it either
 

@@ -1,6 +1,7 @@
-"""Health checks of one service: `python -m portal.probe web|worker|tick|beat`, exit code 0 while it works."""
+"""Health checks: `python -m portal.probe web|worker|tick|beat|ray`, exit code 0 while the service works."""
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from urllib.error import URLError
@@ -8,8 +9,9 @@ from urllib.request import urlopen
 
 import redis
 
-ALIVE_KEY = "gangline:alive:{name}"  # written by portal.heartbeats
+ALIVE_KEY = "gangline:alive:{name}"  # portal.heartbeats writes the process id here
 SECONDS = 3
+RAY_SECONDS = 20
 
 
 def web_answers(port: int, *, path: str = "/readyz") -> bool:
@@ -33,6 +35,15 @@ def process_lives(redis_url: str, *, name: str) -> int | None:
     return int(pid) if isinstance(pid, bytes) else None
 
 
+def ray_answers(address: str) -> bool:
+    """Whether the cluster's head takes our token and is well, as Ray's own check sees it."""
+    argv = [sys.executable, "-m", "ray.scripts.scripts", "health-check", f"--address={address}"]
+    try:
+        return subprocess.run(argv, capture_output=True, timeout=RAY_SECONDS, check=False).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
 def _process(name: str) -> Callable[[Mapping[str, str]], bool]:
     # A worker's node name is that of its queue; the everyday one is called `default`.
     return lambda environ: process_lives(environ["REDIS_URL"], name=name) is not None
@@ -43,6 +54,7 @@ PROBES: Mapping[str, Callable[[Mapping[str, str]], bool]] = {
     "worker": _process("default"),
     "tick": _process("tick"),
     "beat": _process("beat"),
+    "ray": lambda environ: ray_answers(environ["GANGLINE_RAY_ADDRESS"]),
 }
 
 

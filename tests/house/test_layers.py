@@ -10,9 +10,9 @@ from tests.support.code import ROOT, modules
 
 DJANGO_ROOMS = ("platform/", "jobs/", "quotas/")
 NOT_THE_SERVER = ("platform/gangline/", "platform/scheduling/")
-# Which parts of the runtime the server may import: what both sides say, which parameters recipes take, how the
-# conductor is launched, and how the supervisor starts Ray's processes.
 SKELETON = "platform/gangline/skeleton/"  # files that `gangline init` copies for a user
+# What of the runtime the server may import: what both sides say, which parameters recipes take, how the
+# conductor is launched, and how the supervisor starts Ray's processes.
 SHARED = {"protocol", "recipe_params", "launcher", "local"}
 
 

@@ -17,3 +17,14 @@ def world(db: None) -> "World":
 
     cache.clear()
     return make_world()
+
+
+@pytest.fixture
+def committed_world(transactional_db: None) -> "World":
+    """The same, committed: for tests with several sessions."""
+    from django.core.cache import cache
+
+    from tests.jobs.builders import make_world
+
+    cache.clear()
+    return make_world()

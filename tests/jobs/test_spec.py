@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

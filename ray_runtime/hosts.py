@@ -44,6 +44,8 @@ class HostLink:
             self._writer.close()
 
     def _send(self, message: Mapping[str, Any]) -> None:
+        if self._writer.is_closing():
+            return  # it has ended; its last messages tell how
         self._writer.write(json.dumps(message).encode() + b"\n")
 
 

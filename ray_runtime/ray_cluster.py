@@ -4,6 +4,7 @@ Nodes, agents (detached actors found by name) and reservations (detached placeme
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,10 +12,13 @@ from functools import partial
 from typing import Any, TypeVar
 
 import ray
-from ray.exceptions import ActorDiedError, RayActorError
+from ray.exceptions import ActorDiedError, RayActorError, RayTaskError
 from ray.util.placement_group import PlacementGroup, placement_group
 
 from ray_runtime.agent import Agent
+from ray_runtime.messages import StaleEpochError
+
+logger = logging.getLogger(__name__)
 
 _Result = TypeVar("_Result")
 
@@ -123,6 +127,12 @@ async def call_agent(handle: Any, method: str, *args: Any, timeout: float, **opt
     except (RayActorError, TimeoutError) as error:
         is_final = isinstance(error, ActorDiedError)
         raise AgentAwayError(f"{method}: {type(error).__name__}", is_final=is_final) from error
+    except RayTaskError as error:
+        if isinstance(error, StaleEpochError):
+            raise
+        # A fault of ours: one attempt must not take the conductor, and with it all others, along.
+        logger.exception("the agent failed in %s", method)
+        raise AgentAwayError(f"{method}: {error.cause!r}") from error
 
 
 def _ensure_agent(node: str) -> Any:

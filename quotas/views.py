@@ -1,6 +1,6 @@
 """Changing what a queue is promised and allowed. The page that shows the queues is with the jobs in them."""
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -76,7 +76,7 @@ class _Reading:
         try:
             number = Decimal(text) if len(text) <= MOST_DIGITS else Decimal("NaN")
             return milli(number)
-        except (InvalidOperation, ValueError):
+        except (ArithmeticError, ValueError):  # no number, infinity, or too fine a fraction
             self.problems.append(Problem(name, _("must be a number of devices, with at most three decimals")))
             return 0
 

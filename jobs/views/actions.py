@@ -17,7 +17,7 @@ from accounts.models import User
 from accounts.requests import reader_of
 from jobs.selectors import get_job
 from jobs.services.change import change_priority
-from jobs.services.stop import cancel_job, delete_job, hold_job, release_job
+from jobs.services.stop import Outcome, cancel_job, delete_job, hold_job, release_job
 from refusals import Forbidden, Invalid, Problem, Refusal
 
 MOST_DIGITS = 9
@@ -66,6 +66,13 @@ def delete(request: HttpRequest, job_id: UUID) -> HttpResponse:
     return redirect("/jobs")
 
 
+def _told(outcome: object) -> str:
+    """What the service itself says: of a repeat without effect, or of a cancel that was done at once."""
+    if not isinstance(outcome, Outcome):
+        return ""
+    return str(outcome.notice) or (_("The job was cancelled.") if outcome.job.state == "cancelled" else "")
+
+
 def _answer(request: HttpRequest, job_id: UUID, work: Callable[[], object], *, done: str) -> HttpResponse:
     """Do it and go back to the page, which says how it went; a job that may not be seen is a 404."""
     get_job(reader_of(request), job_id)
@@ -77,6 +84,5 @@ def _answer(request: HttpRequest, job_id: UUID, work: Callable[[], object], *, d
         problems = " ".join(str(problem.problem) for problem in refusal.details)
         messages.error(request, problems or refusal.message)
     else:
-        notice = getattr(outcome, "notice", "")  # of a repeat that changed nothing
-        messages.success(request, str(notice or done))
+        messages.success(request, _told(outcome) or done)
     return redirect(f"/jobs/{job_id}")

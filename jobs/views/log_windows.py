@@ -51,7 +51,7 @@ def window_from(read: Read, offset: int, *, size: int, closed: bool, first_line:
     """The lines that begin at `offset` (a line's beginning)."""
     data = read(offset, WINDOW_BYTES)
     if b"\n" not in data and len(data) == WINDOW_BYTES:
-        return _one_long_line(read, offset, data, size=size, first_line=first_line)
+        return _one_long_line(read, offset, data, closed=closed, first_line=first_line)
     at_end = offset + len(data) >= size
     return _window(data, offset=offset, first_line=first_line, at_end=at_end, closed=closed)
 
@@ -101,7 +101,7 @@ def offset_of_line(read: Read, line: int) -> tuple[int, int]:
     offset, number = 0, 1
     for chunk in _chunks(read, 0):
         ends = chunk.count(b"\n")
-        if number + ends < line:
+        if number + ends < line or (number + ends == line and chunk.endswith(b"\n")):
             offset, number = offset + len(chunk), number + ends
             continue
         for _step in range(line - number):
@@ -132,7 +132,7 @@ def find_lines(
 
 
 def lines_of(data: bytes) -> tuple[str, ...]:
-    """The lines of these bytes as text: invalid ones replaced, what was overwritten left out, long ones cut."""
+    """The lines of these bytes as text: invalid ones replaced, overwritten ones left out, long lines cut."""
     text = data.decode("utf-8", "replace")
     return tuple(_shown(line) for line in text.removesuffix("\n").split("\n")) if text else ()
 
@@ -144,18 +144,22 @@ def _shown(line: str) -> str:
     return f"{line[:MAX_LINE_CHARS]} … +{len(line) - MAX_LINE_CHARS:,}"
 
 
-def _one_long_line(read: Read, offset: int, data: bytes, *, size: int, first_line: int | None) -> LogWindow:
+def _one_long_line(
+    read: Read, offset: int, data: bytes, *, closed: bool, first_line: int | None
+) -> LogWindow:
     """A line longer than a window: its beginning, and the search for its end."""
-    position = offset + len(data)
-    for chunk in _chunks(read, position):
-        end = chunk.find(b"\n")
-        if end >= 0:
-            position += end + 1
+    end, is_whole, break_bytes = offset + len(data), closed, 0
+    for chunk in _chunks(read, end):
+        found = chunk.find(b"\n")
+        end += len(chunk) if found < 0 else found
+        if found >= 0:
+            is_whole, break_bytes = True, 1
             break
-        position += len(chunk)
-    hidden = position - offset - MAX_LINE_CHARS
+    hidden = end - offset - MAX_LINE_CHARS
     line = f"{data.decode('utf-8', 'replace')[:MAX_LINE_CHARS]} … +{hidden:,}"
-    return LogWindow(offset=offset, next_offset=min(position, size), first_line=first_line, lines=(line,))
+    if not is_whole:
+        return LogWindow(offset=offset, next_offset=offset, first_line=first_line, unfinished=line)
+    return LogWindow(offset=offset, next_offset=end + break_bytes, first_line=first_line, lines=(line,))
 
 
 def _chunks(read: Read, offset: int) -> Iterator[bytes]:

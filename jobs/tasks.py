@@ -1,5 +1,6 @@
 """The clock's work on jobs: the tick, reconciling, and keeping a conductor alive. Short and idempotent."""
 
+import os
 from datetime import timedelta
 
 from celery import shared_task
@@ -10,6 +11,7 @@ from cluster.selectors import conductor_state
 from jobs.services.reconcile import reconcile
 from jobs.services.tick import run_tick
 from ray_runtime import launcher
+from ray_runtime.local import passed_on
 
 CONDUCTOR_SILENT_AFTER = timedelta(seconds=4)  # it says something every second
 
@@ -37,5 +39,5 @@ def ensure_conductor() -> None:
         ray_address=settings.ENV.ray_address,
         portal_url=settings.ENV.public_url,
         token=settings.ENV.conductor_token,
-        environ={},
+        environ=passed_on(os.environ),
     )

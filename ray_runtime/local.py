@@ -93,6 +93,12 @@ def client_environ(inherit: Mapping[str, str], *, token_path: Path, python_path:
     return _environ(inherit, token_path=token_path, python_path=python_path)
 
 
+def passed_on(inherit: Mapping[str, str]) -> dict[str, str]:
+    """What a service that was given Ray's authentication in its environment hands to a driver that it starts."""
+    names = (*_INHERITED, "PYTHONPATH", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH")
+    return {name: inherit[name] for name in names if name in inherit} | {"RAY_USAGE_STATS_ENABLED": "0"}
+
+
 def temp_dir_for(data_dir: Path, *, name: str) -> Path:
     """Where the Ray session folder of the process `name` goes: inside `data_dir`, or elsewhere if too long.
 

@@ -1,6 +1,6 @@
 """What guarantees, limits and use of a queue tree mean: pure functions over integers (milli-accelerators)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -34,11 +34,6 @@ def is_below(path: str, ancestor: str) -> bool:
     return path.startswith(ancestor + SEPARATOR)
 
 
-def subtree_used(path: str, own: Mapping[str, int]) -> int:
-    """The sum of what is held in the queue itself and below it; `own` has each queue's own holdings."""
-    return sum(amount for queue, amount in own.items() if queue == path or is_below(queue, path))
-
-
 def first_full(chain: Sequence[QueueAmounts], amount_milli: int) -> QueueAmounts | None:
     """The first queue from the root down whose limit does not bear the amount on top of its use.
 
@@ -47,12 +42,6 @@ def first_full(chain: Sequence[QueueAmounts], amount_milli: int) -> QueueAmounts
     if amount_milli == 0:
         return None
     return next((queue for queue in chain if not _bears(queue, amount_milli)), None)
-
-
-def headroom_milli(chain: Sequence[QueueAmounts]) -> int | None:
-    """How much more could be held before some limit of the chain is reached; None where nothing limits."""
-    rooms = [max(0, q.limit_milli - q.used_milli) for q in chain if q.limit_milli is not None]
-    return min(rooms, default=None)
 
 
 def borrowed_milli(queue: QueueAmounts) -> int:

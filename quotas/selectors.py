@@ -1,6 +1,5 @@
 """What there is to know about queues, for one reader or for the engine."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -11,7 +10,7 @@ from accounts.models import Team, User
 from accounts.permissions import RULES, Action
 from accounts.selectors import teams_of
 from quotas.arithmetic import borrowed_milli, chain_of, parent_of
-from quotas.models import Holding, Queue
+from quotas.models import Queue
 from quotas.services.chains import amounts_of
 from refusals import NotFound
 from scheduling import model
@@ -99,18 +98,6 @@ def demand() -> list[model.Queue]:
         )
         for queue in Queue.objects.order_by("path")
     ]
-
-
-def held_milli(holder_ids: list[UUID]) -> Mapping[UUID, int]:
-    """What each of these holders holds now; those that hold nothing are left out."""
-    live = Holding.objects.filter(holder_id__in=holder_ids, released_at__isnull=True)
-    return dict(live.values_list("holder_id", "amount_milli"))
-
-
-def live_holders() -> set[UUID]:
-    """Everyone who holds something now."""
-    live = Holding.objects.filter(released_at__isnull=True)
-    return set(live.values_list("holder_id", flat=True))
 
 
 def _row(queue: Queue, *, user: User, managed: set[UUID]) -> QueueRow:

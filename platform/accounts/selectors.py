@@ -5,7 +5,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import ApiToken, AuditEntry, Membership, Role, Team, User
-from accounts.permissions import Action, allowed, require, require_platform_admin, role_in
+from accounts.permissions import Action, require, require_platform_admin, role_in
 from refusals import NotFound
 
 
@@ -67,8 +67,3 @@ def audit_entries(reader: User | AnonymousUser, *, team: Team | None) -> QuerySe
     require(reader, Action.MANAGE_TEAM, team=team, kind=_("team"), id=team.slug if team else "")
     entries = AuditEntry.objects.select_related("actor", "team").order_by("-id")
     return entries if team is None else entries.filter(team=team)
-
-
-def audited_teams(reader: User | AnonymousUser) -> list[Team]:
-    """The teams whose audit the reader may see."""
-    return [team for team in teams_of(reader) if allowed(reader, Action.MANAGE_TEAM, team=team)]

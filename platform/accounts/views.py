@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
+from accounts.forms import LoginForm
 from accounts.models import ApiToken, User
 from accounts.requests import client_address, reader_of
 from accounts.selectors import memberships_of, tokens_of
@@ -34,6 +35,7 @@ class LogIn(LoginView):
     """The log-in form. The first one takes the browser's time zone over, so that times read right."""
 
     template_name = "accounts/login.html"
+    authentication_form = LoginForm
     redirect_authenticated_user = True
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:

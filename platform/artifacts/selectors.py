@@ -1,12 +1,11 @@
 """What files there are of a job or an attempt."""
 
-from collections.abc import Sequence
 from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from artifacts.models import Checkpoint, CheckpointState, Output, Stream
+from artifacts.models import Checkpoint, Output, Stream
 from artifacts.services.streams import read_stream
 from refusals import NotFound
 
@@ -59,18 +58,6 @@ def output_of(job_id: UUID, output_id: UUID) -> Output:
 def checkpoints_of(job_id: UUID) -> QuerySet[Checkpoint]:
     """The job's checkpoints, newest step first."""
     return Checkpoint.objects.filter(job_id=job_id).order_by("-step", "id")
-
-
-def newest_whole_checkpoint(job_id: UUID) -> Checkpoint | None:
-    """What the job would start from."""
-    return checkpoints_of(job_id).filter(state=CheckpointState.WHOLE).first()
-
-
-def newest_whole_checkpoints(job_ids: Sequence[UUID]) -> dict[UUID, Checkpoint]:
-    """The same for many jobs at once; jobs without one are left out."""
-    whole = Checkpoint.objects.filter(job_id__in=job_ids, state=CheckpointState.WHOLE)
-    newest = whole.order_by("job_id", "-step", "id").distinct("job_id")
-    return {checkpoint.job_id: checkpoint for checkpoint in newest}
 
 
 def _nth_break_from_end(block: bytes, n: int) -> int:

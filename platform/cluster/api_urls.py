@@ -2,10 +2,6 @@
 
 from django.urls import path
 
-from cluster.api import CordonView, NodeView, UncordonView
+from cluster.api import NodeView
 
-api_urlpatterns = [
-    path("nodes/<str:name>/cordon", CordonView.as_view(), name="api-node-cordon"),
-    path("nodes/<str:name>/uncordon", UncordonView.as_view(), name="api-node-uncordon"),
-    path("nodes/<str:name>", NodeView.as_view(), name="api-node"),
-]
+api_urlpatterns = [path("nodes/<str:name>", NodeView.as_view(), name="api-node")]

@@ -57,6 +57,7 @@ app.conf.update(
         "relay": _every(5, "eventlog.relay"),
         "reconcile": _every(5, "jobs.reconcile"),
         "ensure-conductor": _every(5, "jobs.ensure_conductor"),
+        "ship-streams": _every(30, "artifacts.ship_streams"),
         "forget-answers": _every(3600, "portal.forget_answers"),
     },
 )

@@ -13,8 +13,6 @@ from artifacts.models import CheckpointState, Output
 from artifacts.paths import path_problem
 from artifacts.selectors import (
     checkpoints_of,
-    newest_whole_checkpoint,
-    newest_whole_checkpoints,
     output_of,
     outputs_of,
 )
@@ -164,14 +162,11 @@ def states() -> dict[int, str]:
     return dict(checkpoints_of(JOB).values_list("step", "state"))
 
 
-def test_the_newest_whole_checkpoint_is_by_step() -> None:
-    """Not by the time at which it was told."""
+def test_checkpoints_are_listed_by_step() -> None:
+    """Not by the time at which they were told."""
     for step in (20, 30, 10):
         checkpoint(step)
-    newest = newest_whole_checkpoint(JOB)
-    assert newest is not None
-    assert newest.step == 30
-    assert newest_whole_checkpoints([JOB, uuid4()]) == {JOB: newest}
+    assert [kept.step for kept in checkpoints_of(JOB)] == [30, 20, 10]
 
 
 def test_a_damaged_one_is_passed_over_and_says_why() -> None:
@@ -179,9 +174,6 @@ def test_a_damaged_one_is_passed_over_and_says_why() -> None:
     checkpoint(10)
     path = checkpoint(20)
     assert mark_checkpoint_damaged(job_id=JOB, path=path, problem="sha256 differs" * 50) == 1
-    newest = newest_whole_checkpoint(JOB)
-    assert newest is not None
-    assert newest.step == 10
     damaged = checkpoints_of(JOB).get(step=20)
     assert (damaged.state, damaged.problem) == (CheckpointState.DAMAGED, ("sha256 differs" * 50)[:300])
     checkpoint(20)

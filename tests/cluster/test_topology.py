@@ -3,7 +3,6 @@
 import pytest
 
 from cluster.selectors import node_row, supply, topology_tree, totals
-from cluster.serializers import DomainSerializer, NodeSerializer, TotalsSerializer
 from cluster.services import cordon_node
 from cluster.topology import Place, domains_of, links_of, tree_of
 from tests.accounts.builders import NOW, Cast
@@ -85,20 +84,12 @@ def test_numbers_know_what_is_in_use(cast: Cast) -> None:
     a_conductor(NOW)
     report(a_report("n1"), a_report("n2"), a_report("n3", alive=False), now=NOW)
     cordon_node(user=cast.platform_admin, name="n2", reason="", now=NOW)
-    used = {"n1": {0, 1, 2}, "n2": {3}, "n3": {0}}
-    assert TotalsSerializer(totals(used)).data == {
-        "nodes": 3,
-        "nodes_ready": 2,
-        "nodes_cordoned": 1,
-        "accelerators_total": 8,
-        "used": 4,
-        "free": 1,
-        "by_type": {"slot": 8},
-        "cpus": 16.0,
-        "memory_bytes": 2**31,
-    }
-    (zone,) = DomainSerializer(topology_tree(used), many=True).data
-    assert (zone["name"], zone["accelerators"], zone["used"]) == ("z1", 8, 4)
-    assert zone["children"][0]["children"][0]["name"] == "n1"
-    row = NodeSerializer(node_row("n1", {2, 0, 1})).data
-    assert (row["used"], row["devices_used"], row["cpus"]) == (3, [0, 1, 2], 8.0)
+    used = {"n1": {2, 0, 1}, "n2": {3}, "n3": {0}}
+    numbers = totals(used)
+    assert (numbers.num_nodes, numbers.num_ready, numbers.num_cordoned) == (3, 2, 1)
+    assert (numbers.num_accelerators, numbers.num_used, numbers.num_free) == (8, 4, 1)
+    assert (numbers.by_type, numbers.cpus_milli, numbers.memory_bytes) == ({"slot": 8}, 16_000, 2**31)
+    (zone,) = topology_tree(used)
+    assert (zone.name, zone.num_accelerators, zone.num_used) == ("z1", 8, 4)
+    assert zone.children[0].children[0].name == "n1"
+    assert node_row("n1", used["n1"]).devices_used == (0, 1, 2)

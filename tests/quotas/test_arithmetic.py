@@ -9,11 +9,9 @@ from quotas.arithmetic import (
     devices,
     first_full,
     guaranteed_milli,
-    headroom_milli,
     is_below,
     milli,
     parent_of,
-    subtree_used,
 )
 
 
@@ -41,13 +39,6 @@ def test_a_name_that_begins_alike_is_not_below() -> None:
     assert not is_below("research", "research")
 
 
-def test_a_subtree_uses_what_is_held_in_it() -> None:
-    """Own holdings and those below."""
-    own = {"a": 1000, "a/b": 2000, "a/b/c": 4000, "a-2": 8000}
-    assert subtree_used("a", own) == 7000
-    assert subtree_used("a/b", own) == 6000
-
-
 def test_the_first_full_queue_is_the_one_nearest_to_the_root() -> None:
     """When several are."""
     chain = [amounts("a", used=8000, limit=8000), amounts("a/b", used=4000, limit=4000)]
@@ -64,14 +55,6 @@ def test_a_limit_bears_exactly_itself() -> None:
 def test_nothing_passes_no_limit() -> None:
     """A job without accelerators starts in a queue that is over its limit."""
     assert first_full([amounts("a", used=4000, limit=2000)], 0) is None
-
-
-def test_headroom_is_the_least_of_the_chain() -> None:
-    """Never negative; None where nothing limits."""
-    chain = [amounts("a", used=1000, limit=8000), amounts("a/b", used=1000, limit=4000), amounts("a/b/c")]
-    assert headroom_milli(chain) == 3000
-    assert headroom_milli([amounts("a", used=4000, limit=2000)]) == 0
-    assert headroom_milli([amounts("a")]) is None
 
 
 def test_what_is_beyond_the_guarantee_is_borrowed() -> None:

@@ -7,15 +7,12 @@ import pytest
 from accounts.models import Role
 from quotas.selectors import (
     demand,
-    held_milli,
-    live_holders,
     queue_by_path,
     queue_row,
     queue_tree,
     queues_for,
 )
-from quotas.serializers import NewQueueSerializer, QueueSerializer, QuotaSerializer
-from quotas.services import hold, release
+from quotas.services import hold
 from refusals import NotFound
 from tests.accounts.builders import NOW, Cast, a_user
 from tests.quotas.builders import a_queue
@@ -92,48 +89,11 @@ def test_the_engine_gets_the_whole_tree_with_parents(queues: Cast) -> None:
     assert tree["research"].guarantee_milli == 16_000  # type: ignore[index]  # as above
 
 
-def test_holders_are_known_while_they_hold(queues: Cast) -> None:
-    """And not afterwards."""
-    queue, first, second = queue_by_path(queues.owner, "research/a"), uuid4(), uuid4()
-    for holder in (first, second):
-        hold(holder_id=holder, queue_id=queue.id, amount_milli=1500, user_id=queues.owner.id, now=NOW)
-    release(holder_id=second, now=NOW)
-    assert live_holders() == {first}
-    assert held_milli([first, second]) == {first: 1500}
-
-
-def test_a_row_as_json_counts_devices(queues: Cast) -> None:
+def test_a_row_has_its_numbers(queues: Cast) -> None:
     """Borrowed is what is beyond the guarantee."""
     queue = queue_by_path(queues.owner, "research/a")
     hold(holder_id=uuid4(), queue_id=queue.id, amount_milli=9500, user_id=queues.owner.id, now=NOW)
-    assert QueueSerializer(queue_row(queues.owner, "research/a")).data == {
-        "path": "research/a",
-        "name": "a",
-        "depth": 1,
-        "team": "team-a",
-        "guarantee": 8,
-        "limit": None,
-        "weight": 1,
-        "max_priority": 1000,
-        "used": 9.5,
-        "borrowed": 1.5,
-        "is_manageable": False,
-    }
-
-
-def test_a_quota_as_json_becomes_milli() -> None:
-    """Left out keys get their defaults, or nothing in a change."""
-    new = NewQueueSerializer(data={"path": "r/a", "guarantee": 1.5, "limit": 4})
-    assert new.is_valid()
-    assert (new.validated_data["guarantee_milli"], new.validated_data["limit_milli"]) == (1500, 4000)
-    change = QuotaSerializer(data={"limit": None}, partial=True)
-    assert change.is_valid()
-    assert change.validated_data == {"limit_milli": None}
-
-
-@pytest.mark.parametrize("bad", [-1, "4", True, 0.0001, 1e12, float("nan"), [], {}])
-def test_a_number_that_is_none_is_refused_by_its_path(bad: object) -> None:
-    """Whatever it is instead."""
-    question = QuotaSerializer(data={"guarantee": bad})
-    assert not question.is_valid()
-    assert set(question.errors) == {"guarantee"}
+    row = queue_row(queues.owner, "research/a")
+    assert (row.name, row.depth, row.team) == ("a", 1, "team-a")
+    assert (row.guarantee_milli, row.limit_milli) == (8000, None)
+    assert (row.used_milli, row.borrowed_milli) == (9500, 1500)

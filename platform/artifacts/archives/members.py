@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from artifacts.archives.names import decoded_name
 from artifacts.errors import ArchiveRefused, TooLarge
-from artifacts.scratch import CHUNK, Readable
+from artifacts.scratch import CHUNK, Readable, chunks_of
 
 LARGEST_HEADER = 2**20  # a tar header's own payload (a long name) is read into memory at once
 # What the standard library raises on archives that are damaged, cut off, encrypted or made to harm.
@@ -158,6 +158,8 @@ def _tar_members(source: Readable, limits: Limits) -> Iterator[Member]:
     with tarfile.open(fileobj=meter, mode="r|", tarinfo=_Header, encoding="utf-8") as archive:  # type: ignore[call-overload]  # a stream needs `read` alone
         for header in archive:
             yield _tar_member(archive, header)
+    for _rest in chunks_of(meter):
+        pass  # up to the compressed stream's own checksum, which nobody else would look at
 
 
 def _tar_member(archive: tarfile.TarFile, header: tarfile.TarInfo) -> Member:

@@ -77,6 +77,8 @@ def decide(state: GangState, sights: Sequence[Sight], stop: StopOrder | None) ->
     if isinstance(state, (Reserving, Forming)):
         return _while_starting(stop)
     if all(sight.has_all_exits for sight in sights):
+        if isinstance(state, Saving) and not all(sight.is_clear for sight in sights):
+            return Stay()  # a shell dies of SIGTERM at once; what it started may be saving, and has its grace
         return Leave(_after_all_exits(sights, stop), 0.0)
     if stop is not None:
         return Stay() if isinstance(state, Saving) else Save()

@@ -51,7 +51,8 @@ def test_one_key_is_one_job_whatever_happens(live_platform: LivePlatform, member
 
 
 def _post(client: httpx.Client, body: dict[str, Any], *, key: str | None = None) -> httpx.Response:
-    return client.post("jobs", json=body, headers={"Idempotency-Key": key} if key else {})
+    headers = {"Content-Type": "application/json"} | ({"Idempotency-Key": key} if key else {})
+    return client.post("jobs", content=json.dumps(body), headers=headers)
 
 
 def _found(client: httpx.Client, name: str) -> list[str]:

@@ -2,20 +2,21 @@
 
 from collections.abc import Iterator
 
+import django
 import pytest
 
 from tests.support.platform import LivePlatform, running_platform
 from tests.support.servers import TestServers, plan_servers
 
-# Before Django's settings read the environment, and so before any test module is imported.
+# Before Django's settings read the environment, and so before any other file of the tests is imported.
 _SERVERS = plan_servers()
+django.setup()
 
 
 def pytest_configure() -> None:
-    """Let Django load its settings from the environment made above; pytest-django sets it up from there."""
+    """Hash passwords fast: Argon2 takes 0.1 s by design, and tests make hundreds of users."""
     from django.conf import settings
 
-    # Hashing a password with Argon2 takes 0.1 s by design; tests make hundreds of users.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 

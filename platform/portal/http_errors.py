@@ -99,7 +99,10 @@ def answer_fault(request: HttpRequest, fault: Fault) -> HttpResponse:
     """The fault in the form that fits where the request went: JSON or a page."""
     if wants_json(request.path):
         return json_fault(fault)
-    return render(request, "error.html", {"fault": fault, **fault.body()}, status=fault.status)
+    page = render(request, "error.html", {"fault": fault, **fault.body()}, status=fault.status)
+    for name, value in fault.headers.items():
+        page.headers[name] = value
+    return page
 
 
 def wants_json(path: str) -> bool:

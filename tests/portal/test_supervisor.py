@@ -119,7 +119,8 @@ def _refused(*arguments: str, environ: dict[str, str] | None = None) -> str:
 
 
 def _all_processes(platform: LivePlatform) -> list[psutil.Process]:
-    return psutil.Process(platform.children_file()["supervisor"]).children(recursive=True)
+    supervisor = psutil.Process(platform.children_file()["supervisor"])
+    return list(supervisor.children(recursive=True))
 
 
 def _alive(processes: list[psutil.Process]) -> list[str]:

@@ -60,14 +60,23 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Prefixes:
-    """For each row: what the rows of its unit up to it cost together, how many workers more the unit would
-    hold without them, and how many they are.
+class Offers:
+    """Ways to make room, one for each row: what leaves, at which cost, and how many workers that gains.
+
+    The `length` rows up to and including this one leave.
     """
 
     cost: IntArray
     gained: IntArray
     length: IntArray
+
+    def joined(self, other: "Offers") -> "Offers":
+        """These, then the others."""
+        return Offers(
+            np.concatenate([self.cost, other.cost]),
+            np.concatenate([self.gained, other.gained]),
+            np.concatenate([self.length, other.length]),
+        )
 
 
 def rows_of(claimant: Claimant, columns: Columns, slots: BoolArray) -> Rows:
@@ -76,20 +85,38 @@ def rows_of(claimant: Claimant, columns: Columns, slots: BoolArray) -> Rows:
     return _by_part(claimant, columns, by_node) if claimant.domains.by_part else by_node
 
 
-def prefixes(claimant: Claimant, columns: Columns, rows: Rows, *, free: Free, counts: IntArray) -> Prefixes:
-    """What the rows of each unit, leaving in this order, would bring. Rows have to be grouped by unit.
+def prefixes(claimant: Claimant, columns: Columns, rows: Rows, *, free: Free, counts: IntArray) -> Offers:
+    """For each row: all rows of its unit up to this one leave. Rows have to be grouped by unit."""
+    return _offers(claimant, columns, rows, first=_first_of_unit(rows.unit), free=free, counts=counts)
+
+
+def singles(claimant: Claimant, columns: Columns, rows: Rows, *, free: Free, counts: IntArray) -> Offers:
+    """For each row: it leaves alone, which gains on every unit on which the same job has a row."""
+    alone = np.arange(len(rows.unit))
+    offers = _offers(claimant, columns, rows, first=alone, free=free, counts=counts)
+    if not alone.size:
+        return offers
+    gained = np.bincount(rows.slot, weights=np.maximum(offers.gained, 0)).astype(np.int64)
+    return Offers(offers.cost, gained[rows.slot], offers.length)
+
+
+def _offers(
+    claimant: Claimant, columns: Columns, rows: Rows, *, first: IntArray, free: Free, counts: IntArray
+) -> Offers:
+    """The rows from the first one named leave together.
 
     Devices are counted by amount, so parts of several devices may promise a whole one too many: whoever
     chooses by this has to count again on the exact devices.
     """
-    first, nodes, shape = _first_of_unit(rows.unit), claimant.node_of(rows.unit), claimant.shape
+    nodes, shape = claimant.node_of(rows.unit), claimant.shape
     after = _workers_by_devices(claimant, rows, first, free)
     if shape.cpus_milli:
         after = np.minimum(after, (free.cpus[nodes] + _running(rows.cpus, first)) // shape.cpus_milli)
     if shape.memory_bytes:
         after = np.minimum(after, (free.memory[nodes] + _running(rows.memory, first)) // shape.memory_bytes)
     gained = np.where(free.open[nodes], after - counts[rows.unit], 0)
-    return Prefixes(_running(columns.cost[rows.slot], first), gained, _running(np.ones_like(first), first))
+    length = np.arange(len(first)) - first + 1
+    return Offers(_running(columns.cost[rows.slot], first), gained, length)
 
 
 def _workers_by_devices(claimant: Claimant, rows: Rows, first: IntArray, free: Free) -> IntArray:

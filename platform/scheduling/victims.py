@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scheduling.candidates import Claimant, Rows, prefixes
+from scheduling.candidates import Claimant, Rows, prefixes, singles
 from scheduling.holdings import Columns
 from scheduling.model import Job
 from scheduling.supply import BoolArray, IntArray
@@ -27,19 +27,27 @@ class Selection:
         self.chosen: set[int] = set()
         self._claimant = claimant
         self._columns = columns
-        self._gone = [0] * len(claimant.standing.tree.queues)
+        self._gone = [0] * len(claimant.standing.tree.queues)  # of each queue, all below it included
+        self._largest = [0] * len(claimant.standing.tree.queues)  # victim that was ever chosen in it
 
     def may_add(self, slot: int) -> bool:
         """Reclaim only while every queue on the victim's side is above its guarantee, earlier victims
         gone.
+
+        Most are allowed if the largest goes last; then the others have to leave the queue above its
+        guarantee: usage - (sum of victims - largest victim) > guarantee.
         """
+        amount = int(self._columns.amount[slot])
         path = self._claimant.reclaim.get(int(self._columns.queue[slot]), ())
-        return all(self._claimant.standing.tree.above_guarantee(q, self._gone[q]) for q in path)
+        tree, gone, largest = self._claimant.standing.tree, self._gone, self._largest
+        return all(tree.above_guarantee(q, gone[q] + amount - max(largest[q], amount)) for q in path)
 
     def add(self, slot: int) -> None:
         """One more victim."""
         self.chosen.add(slot)
         self._change(slot, gives=1)
+        for queue in self._claimant.standing.tree.chains[self._columns.queue[slot]]:
+            self._largest[queue] = max(self._largest[queue], int(self._columns.amount[slot]))
 
     def drop(self, slot: int) -> None:
         """This one may stay."""
@@ -129,7 +137,7 @@ class _Search:
     def clear_room(self) -> bool:
         """Victims until the domain holds the whole gang."""
         while (need := self._need(counts := self._claimant.counts(self.selection.view))) > 0:
-            slots = self._best_prefix(counts, need)
+            slots = self._best_offer(counts, need)
             if not slots:
                 return False
             for slot in slots:
@@ -141,23 +149,27 @@ class _Search:
         return self._claimant.request.num_workers - int(counts[self._units].sum())
 
     def _add(self, slot: int) -> bool:
-        """Adds a victim; if its queue has nothing left to give, nobody of that queue may be chosen any
+        """Adds a victim; if its queue may not give that much, none of at least its size may be chosen any
         more.
         """
         if self.selection.may_add(slot):
             self.selection.add(slot)
             self._left[slot] = False
             return True
-        self._left &= self._columns.queue != self._columns.queue[slot]
+        is_like = self._columns.queue == self._columns.queue[slot]
+        self._left &= ~(is_like & (self._columns.amount >= self._columns.amount[slot]))
         return False
 
-    def _best_prefix(self, counts: IntArray, need: int) -> list[int]:
-        """The slots, all on one unit, that cost least for each worker gained; among equals the fewest."""
+    def _best_offer(self, counts: IntArray, need: int) -> list[int]:
+        """The slots that cost least for each worker gained; among equals the fewest."""
         rows = self._rows.only(self._left[self._rows.slot])
-        found = prefixes(self._claimant, self._columns, rows, free=self.selection.view, counts=counts)
-        useful = np.flatnonzero(found.gained > 0)
+        alone = singles(self._claimant, self._columns, rows, free=self.selection.view, counts=counts)
+        together = prefixes(self._claimant, self._columns, rows, free=self.selection.view, counts=counts)
+        offers = alone.joined(together)
+        useful = np.flatnonzero(offers.gained > 0)
         if not useful.size:
             return []
-        gained = np.minimum(found.gained[useful], need)
-        best = useful[np.lexsort((found.length[useful] / gained, found.cost[useful] / gained))[0]]
-        return [int(slot) for slot in rows.slot[best - found.length[best] + 1 : best + 1]]
+        gained = np.minimum(offers.gained[useful], need)
+        best = useful[np.lexsort((offers.length[useful] / gained, offers.cost[useful] / gained))[0]]
+        last, length = best % len(rows.slot), offers.length[best]
+        return [int(slot) for slot in rows.slot[last - length + 1 : last + 1]]

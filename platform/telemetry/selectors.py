@@ -1,11 +1,11 @@
 """The surviving history of a job's numbers: where a later attempt went over steps again, only its own."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Max, Min, Q, QuerySet
-from django.db.models.fields.json import KeyTransform
+from django.db.models import FloatField, Max, Min, Q, QuerySet
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Extract
 
 from telemetry.downsampling import Point, downsample
 from telemetry.models import MetricPoint
@@ -47,7 +47,7 @@ def latest_values(job_id: UUID, *, rank: int = 0) -> dict[str, float | None]:
 def first_and_last(job_id: UUID, name: str, *, rank: int = 0) -> tuple[float | None, float | None]:
     """The first and the last number of that name in the surviving history; None where there is none."""
     having = surviving_points(job_id, rank=rank).filter(values__has_key=name)
-    values = having.annotate(number=KeyTransform(name, "values")).values_list("number", flat=True)
+    values = having.annotate(number=_number(name)).values_list("number", flat=True)
     return values.order_by("step").first(), values.order_by("-step").first()
 
 
@@ -78,11 +78,13 @@ def _reaches(job_id: UUID, rank: int) -> list[tuple[UUID, int | None]]:
 
 
 def _column(points: QuerySet[MetricPoint], name: str) -> list[Point]:
-    having = points.filter(values__has_key=name).annotate(number=KeyTransform(name, "values"))
-    return [
-        (step, number, _milliseconds(at)) for step, number, at in having.values_list("step", "number", "at")
-    ]
+    # The database makes plain numbers of them: a long run has some 100,000 points.
+    having = points.filter(values__has_key=name).annotate(
+        number=_number(name), seconds=Extract("at", "epoch")
+    )
+    columns = having.values_list("step", "number", "seconds")
+    return [(step, number, int(seconds * 1000)) for step, number, seconds in columns]
 
 
-def _milliseconds(at: datetime) -> int:
-    return int(at.timestamp() * 1000)
+def _number(name: str) -> Cast:
+    return Cast(KeyTextTransform(name, "values"), FloatField())

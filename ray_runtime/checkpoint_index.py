@@ -138,7 +138,8 @@ def apply_retention(directory: Path, keep: int) -> list[Path]:
 
 def remove(folder: Path) -> None:
     """Delete a checkpoint so that no reader ever sees half of one: the manifest goes first."""
-    (folder / MANIFEST).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        (folder / MANIFEST).unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
 
 

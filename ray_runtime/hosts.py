@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
@@ -92,7 +93,8 @@ class Nursery:
         """Let it go, and with it every host."""
         if self._listener is not None:
             self._listener.cancel()
-        self._line.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):  # it is closed, or the nursery is dead
+            self._line.shutdown(socket.SHUT_RDWR)
         self._line.close()
         self._process.wait()
 

@@ -94,7 +94,7 @@ def client_environ(inherit: Mapping[str, str], *, token_path: Path, python_path:
 
 
 def passed_on(inherit: Mapping[str, str]) -> dict[str, str]:
-    """What a service that was given Ray's authentication in its environment hands to a driver that it starts."""
+    """What a service that was given Ray's authentication hands to a driver that it starts."""
     names = (*_INHERITED, "PYTHONPATH", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH")
     return {name: inherit[name] for name in names if name in inherit} | {"RAY_USAGE_STATS_ENABLED": "0"}
 

@@ -8,6 +8,7 @@ Agent to nursery: an 8-byte host number with one descriptor, the host's end of i
 Nursery to agent: one line with the mode, then a host's number per line when nothing of it is left.
 """
 
+import contextlib
 import os
 import selectors
 import signal
@@ -69,7 +70,8 @@ class Nursery:
             number = self._hosts.pop(pid, None)
             if number is not None:
                 self._sweep()
-                self._agent.sendall(f"{number}\n".encode())
+                with contextlib.suppress(OSError):  # a dead agent shows as a closed socket in the next round
+                    self._agent.sendall(f"{number}\n".encode())
 
     def _sweep(self) -> None:
         """End what a host left to us. Only without namespaces, and only if the host itself was killed."""
@@ -85,10 +87,9 @@ class Nursery:
                 _wait(pid)
 
     def _end_all(self) -> None:
-        """Each host sees its own agent's socket close and ends its tree; wait, then sweep."""
-        if self._namespace:
-            for pid in self._hosts:
-                process_tree.kill(pid, signal.SIGKILL)
+        """Killing a namespace's first process ends all of it; a sub-reaper must be asked to. Then sweep."""
+        for pid in self._hosts:
+            process_tree.kill(pid, signal.SIGKILL if self._namespace else signal.SIGTERM)
         for pid in list(self._hosts):
             _wait(pid)
         self._hosts.clear()

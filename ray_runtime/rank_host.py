@@ -36,10 +36,12 @@ class RankHost:
         self._exits = Path(os.devnull)
         self._deadline: float | None = None
         self._stopping = False
+        self._must_end = False
 
     def run(self) -> None:
         """Serve until nothing is left. Returns only when every process of the attempt is gone."""
         wakeup = _wake_on_children()
+        signal.signal(signal.SIGTERM, self._end)  # the nursery is gone or closing
         plan = self._first_message()
         if plan is not None:
             self._start(plan)
@@ -67,7 +69,7 @@ class RankHost:
         with selectors.DefaultSelector() as selector:
             selector.register(wakeup, selectors.EVENT_READ)
             selector.register(self._control, selectors.EVENT_READ)
-            while self._wards:
+            while self._wards and not self._must_end:
                 timeout = None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
                 ready = {key.fileobj for key, _ in selector.select(timeout)}
                 if wakeup in ready:
@@ -77,6 +79,9 @@ class RankHost:
                 self._reap()
                 if self._deadline is not None and time.monotonic() >= self._deadline:
                     return
+
+    def _end(self, _number: int, _frame: object) -> None:
+        self._must_end = True
 
     def _obey(self) -> bool:
         """Carry out what the agent says; False: the agent is gone."""
@@ -173,6 +178,7 @@ def be_rank_host(control: socket.socket, *, namespace: bool) -> None:
         linux.mount_own_proc()
     else:
         linux.become_subreaper()
+        linux.set_parent_death_signal(signal.SIGTERM)  # SIGKILL would leave the tree alone
     RankHost(control, namespace=namespace).run()
 
 

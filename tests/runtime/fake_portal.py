@@ -110,15 +110,16 @@ class FakePortal:
         body = json.loads(request.body)
         if request.path == EPOCH_PATH:
             return self._take_over()
-        if body["epoch"] != self.epoch:
-            return _json(409, {"code": "stale_epoch"})
-        if request.path == ORDERS_PATH:
-            self._done.update(body["done"])
-            return _json(200, {})
-        if request.path == REPORTS_PATH:
+        return self._take_in(request.path, body) if body["epoch"] == self.epoch else _stale()
+
+    def _take_in(self, path: str, body: dict[str, Any]) -> Response:
+        if path == REPORTS_PATH:
             return self._take_reports(body)
-        assert request.path == INVENTORY_PATH
-        self.inventory = Inventory.from_json(body)
+        if path == ORDERS_PATH:
+            self._done.update(body["done"])
+        else:
+            assert path == INVENTORY_PATH
+            self.inventory = Inventory.from_json(body)
         return _json(200, {})
 
     def _take_over(self) -> Response:
@@ -133,7 +134,7 @@ class FakePortal:
 
     async def _give_orders(self, request: Request) -> Response:
         if int(request.query["epoch"]) != self.epoch:
-            return _json(409, {"code": "stale_epoch"})
+            return _stale()
         deadline = self.server.loop.time() + float(request.query["wait"])
         while not (orders := self._open_orders()):
             left = deadline - self.server.loop.time()
@@ -145,7 +146,7 @@ class FakePortal:
             except TimeoutError:
                 continue
         if int(request.query["epoch"]) != self.epoch:
-            return _json(409, {"code": "stale_epoch"})
+            return _stale()
         return _json(200, {"orders": [order.to_json() for order in orders]})
 
     def _open_orders(self) -> list[Order]:
@@ -200,6 +201,10 @@ def wait_until(is_true: Callable[[], bool], timeout: float, describe: Callable[[
         if time.monotonic() >= deadline:
             raise AssertionError(f"not within {timeout} s: {describe()}")
         time.sleep(0.005)
+
+
+def _stale() -> Response:
+    return _json(409, {"code": "stale_epoch"})
 
 
 def _json(status: int, body: dict[str, Any]) -> Response:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
+from rest_framework.exceptions import NotFound
 from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -24,6 +26,15 @@ class CursorPages(CursorPagination):
         """The view's own ordering; never the caller's, a cursor means nothing under another one."""
         ordering: str | Sequence[str] = getattr(view, "ordering", self.ordering)
         return (ordering,) if isinstance(ordering, str) else tuple(ordering)
+
+    def paginate_queryset(
+        self, queryset: QuerySet[Any], request: Request, view: "APIView | None" = None
+    ) -> list[Any] | None:
+        """One page. A cursor that was made up may hold what no database can compare."""
+        try:
+            return super().paginate_queryset(queryset, request, view)
+        except (ValidationError, ValueError, TypeError):
+            raise NotFound(self.invalid_cursor_message) from None
 
     def get_paginated_response(self, data: Any) -> Response:
         """The page in our shape."""

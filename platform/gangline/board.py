@@ -99,6 +99,7 @@ class _Said:
 
     state: str
     cause: str
+    step: int
     at: float
 
 
@@ -122,7 +123,7 @@ class PlainBoard:
         for sight in sights:
             said = self._said.get(sight.job_id)
             if said is None or _is_news(sight, said, now):
-                self._said[sight.job_id] = _Said(sight.state, sight.cause, now)
+                self._said[sight.job_id] = _Said(sight.state, sight.cause, sight.step, now)
                 typer.echo(_line(sight))
 
     def say(self, text: str) -> None:
@@ -133,7 +134,7 @@ class PlainBoard:
 def _is_news(sight: Sight, said: _Said, now: float) -> bool:
     if (sight.state, sight.cause) != (said.state, said.cause):
         return True
-    return sight.state == "running" and now - said.at >= PLAIN_EVERY_SECONDS
+    return sight.step != said.step and now - said.at >= PLAIN_EVERY_SECONDS
 
 
 def _line(sight: Sight) -> str:

@@ -6,19 +6,22 @@ Json = dict[str, Any]
 
 CLUSTER_SLOTS = 16
 PRETRAIN_STEPS = 240
+SHORT_STEPS = 60
 RECLAIM_AT_STEP = 60  # of the first job, when the second team asks for its own
-URGENT_AFTER_STEPS = 40  # of the first job, after it has come back
+URGENT_AFTER_STEPS = 60  # of the first job, after it has come back
+# Small enough for four workers to share two cores at some ten steps a second, large enough to learn.
+MODEL = {"layers": 2, "hidden": 64, "heads": 4, "context": 64, "global_batch": 16, "micro_batch": 4}
 
 
 def pretraining(queue: str) -> Json:
     """Four workers on four nodes: every slot of the cluster, half of them borrowed."""
     return {
-        "name": "gpt-on-the-library",
+        "name": "gpt-long",
         "queue": queue,
         "workers": 4,
         "resources": {"accelerators": 4},
         "recipe": "gpt-pretrain",
-        "params": {"steps": PRETRAIN_STEPS},
+        "params": {**MODEL, "steps": PRETRAIN_STEPS},
         "checkpoint": {"every": 50},
         "limits": {"grace": "60s"},
     }
@@ -27,12 +30,12 @@ def pretraining(queue: str) -> Json:
 def within_guarantee(queue: str) -> Json:
     """Two workers of the other team, within its guarantee: what was borrowed has to come back."""
     return {
-        "name": "gpt-of-the-neighbours",
+        "name": "gpt-guaranteed",
         "queue": queue,
         "workers": 2,
         "resources": {"accelerators": 4},
         "recipe": "gpt-pretrain",
-        "params": {"steps": 40},
+        "params": {**MODEL, "steps": SHORT_STEPS},
         "limits": {"grace": "60s"},
     }
 
@@ -46,6 +49,6 @@ def urgent(queue: str) -> Json:
         "workers": 1,
         "resources": {"accelerators": 4},
         "recipe": "gpt-pretrain",
-        "params": {"steps": 40},
+        "params": {**MODEL, "steps": SHORT_STEPS},
         "limits": {"grace": "60s"},
     }

@@ -75,6 +75,7 @@ class Stage:
 
 def play(stage: Stage, team_a: Team, team_b: Team) -> Story:
     """Run the three jobs to their ends. Whether it went as it should is for `verdict` to say."""
+    stage.until(lambda _: _num_free(team_a.portal) == jobs.CLUSTER_SLOTS)  # its agents are still starting
     first = stage.submit(team_a, jobs.pretraining(team_a.queue))
     stage.until(lambda seen: _has_come_to(seen[first], jobs.RECLAIM_AT_STEP))
     stage.board.say(say("queue {queue} now asks for what it is guaranteed", queue=team_b.queue))
@@ -87,6 +88,10 @@ def play(stage: Stage, team_a: Team, team_b: Team) -> Story:
     third = stage.submit(team_a, jobs.urgent(team_a.queue))
     stage.until(lambda seen: all(sight.is_ended for sight in seen.values()))
     return Story(first, second, third, stage.last_steps[first])
+
+
+def _num_free(portal: Portal) -> int:
+    return int(portal.get("cluster/utilisation")["free"])
 
 
 def _has_come_to(sight: Sight, step: int) -> bool:

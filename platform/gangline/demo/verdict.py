@@ -85,7 +85,9 @@ def _gave_way(left: Record, came: Record, number: int) -> Finding:
         left.attempts[number + 1]["running_at"],
     ]
     return Finding(
-        claim, None not in times and times == sorted(times, key=_time), " < ".join(map(str, times))
+        claim,
+        None not in times and times == sorted(times, key=_time),
+        " < ".join(_clock(time) for time in times),
     )
 
 
@@ -149,6 +151,10 @@ def _loss_fell(record: Record) -> Finding:
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
+
+
+def _clock(text: str | None) -> str:
+    return "?" if text is None else _time(text).astimezone().strftime("%H:%M:%S.%f")[:-4]
 
 
 def _time(text: str) -> datetime:

@@ -76,14 +76,17 @@ def decide(state: GangState, sights: Sequence[Sight], stop: StopOrder | None) ->
         return Leave(broken, FAILURE_GRACE_SECONDS)
     if isinstance(state, (Reserving, Forming)):
         return _while_starting(stop)
-    if all(sight.has_all_exits for sight in sights):
-        if isinstance(state, Saving) and not all(sight.is_clear for sight in sights):
-            return Stay()  # a shell dies of SIGTERM at once; what it started may be saving, and has its grace
+    if all(sight.has_all_exits for sight in sights) and _may_leave(state, sights):
         return Leave(_after_all_exits(sights, stop), 0.0)
-    if stop is not None:
-        return Stay() if isinstance(state, Saving) else Save()
-    failure = _first_failure(sights)
-    return Stay() if failure is None else Leave(failure, FAILURE_GRACE_SECONDS)
+    if stop is None:
+        failure = _first_failure(sights)
+        return Stay() if failure is None else Leave(failure, FAILURE_GRACE_SECONDS)
+    return Stay() if isinstance(state, Saving) else Save()
+
+
+def _may_leave(state: GangState, sights: Iterable[Sight]) -> bool:
+    """A shell dies of SIGTERM at once; what it started may still be saving, and has its grace."""
+    return not isinstance(state, Saving) or all(sight.is_clear for sight in sights)
 
 
 def _while_starting(stop: StopOrder | None) -> Decision:

@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
+
 from portal import commands, embedded_postgres, embedded_redis
 from portal.children import Child, Command, Probe
 from portal.data_folder import Secrets, folder, write_private
@@ -178,6 +180,16 @@ def ray_children(make: MakeChild, *, options: Options, secrets: Secrets, address
         }
         children.append(make(f"ray-{name}", _ray("ray-node", node), _said(RAY_READY_LINE)))
     return children
+
+
+def ready_nodes(database_url: str) -> set[str]:
+    """The nodes that the platform itself takes for ready: conductor, agents and portal have spoken."""
+    try:
+        with psycopg.connect(database_url, connect_timeout=2) as connection:
+            rows = connection.execute("SELECT name FROM cluster_node WHERE state = 'ready'").fetchall()
+    except psycopg.Error:
+        return set()
+    return {row[0] for row in rows}
 
 
 def _service(name: str, environ: PassedOn) -> Build:

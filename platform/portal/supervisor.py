@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -28,6 +29,8 @@ from portal.env import ROOT, EnvError
 from portal.local_platform import Options, PortTakenError, Servers
 
 SEEDS = ("demo",)
+NODES_SECONDS = 60.0
+NODES_POLL_SECONDS = 0.25
 
 
 class Supervisor:
@@ -77,6 +80,17 @@ class Supervisor:
         )
         await _start_all([head], self._prepare())
         await _start_all([*django, *nodes])
+        await self._wait_for_nodes()
+
+    async def _wait_for_nodes(self) -> None:
+        """Until jobs can start. A cluster that is slow to come is no reason to stop the portal."""
+        wanted = {name for name, _rack in local_platform.NODES}
+        ends_at = time.monotonic() + NODES_SECONDS
+        while not wanted <= await asyncio.to_thread(local_platform.ready_nodes, self._servers.database_url):
+            if time.monotonic() > ends_at:
+                self._tell("not all nodes are ready yet; jobs wait until they are")
+                return
+            await asyncio.sleep(NODES_POLL_SECONDS)
 
     async def _start_servers(self) -> None:
         options, secrets, servers = self._options, self._secrets, self._servers

@@ -88,13 +88,15 @@ class Checkpoints:
         """Save the state after this process's last step and wait for its commit; raises if it fails."""
         if self._saver is None:
             return
+        self._saver.wait()
+        self._warn_of_failure()
         self.begin(step, facts, alone=True)
         self._saver.wait()
         error = self._saver.failure()
         if error is not None:
             raise error
 
-    def observe(self, step: int, step_seconds: float) -> None:
+    def observe(self, step_seconds: float) -> None:
         """Learn from each step what saving costs, and hear of saves that failed."""
         if self._saver is None or self._cadence is None:
             return
@@ -106,10 +108,14 @@ class Checkpoints:
         if self._costing:
             self._costing = False
             self._cadence.cost(self._cost)
-        error = self._saver.failure()
+        self._warn_of_failure()
+
+    def _warn_of_failure(self) -> None:
+        """A periodic save that failed is no reason to stop: earlier ones are there, the next may work."""
+        error = self._saver.failure() if self._saver is not None else None
         if error is not None:
+            sys.stderr.write(f"gangline: the checkpoint at step {self._saved_step} was not saved: {error}\n")
             self._saved_step = -1
-            sys.stderr.write(f"gangline: the checkpoint before step {step} was not saved: {error}\n")
 
     def _committed(self, saved: Saved) -> None:
         self._reporter.emit(

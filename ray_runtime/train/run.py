@@ -69,7 +69,11 @@ class Run:
         self._resume()
 
     def __iter__(self) -> Iterator[Batch]:
-        """This rank's part of each remaining step; after a SIGTERM it saves and raises `SystemExit(0)`."""
+        """This rank's part of each remaining step; after a SIGTERM it saves and raises `SystemExit(0)`.
+
+        After the last step the final checkpoint is saved, the run counts as finished, and SIGTERM is ignored:
+        what the program does then (export, evaluate) it is left to do within the platform's grace.
+        """
         with self._stop:
             batches = self._source.batches(self._shares())
             while self.steps_done < self.total_steps:
@@ -82,6 +86,7 @@ class Run:
                     raise RuntimeError("call run.step(batch) exactly once in every turn of the loop")
                 self._close(self._last, batch, data_seconds)
             self._checkpoints.finish(self.steps_done, self._facts())
+            self._stop.ignore_for_good()
             self._report(WorkerEvent.FINISHED)
 
     def step(self, batch: Batch) -> float:
@@ -146,7 +151,7 @@ class Run:
 
     def _close(self, step: _Step, batch: Batch, data_seconds: float) -> None:
         self._tell(step, data_seconds)
-        self._checkpoints.observe(self.steps_done, step.seconds)
+        self._checkpoints.observe(step.seconds)
         if self.steps_done == self.total_steps:
             return
         if step.stops:

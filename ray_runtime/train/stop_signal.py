@@ -18,6 +18,12 @@ class StopSignal:
             self._before = signal.signal(signal.SIGTERM, self._remember)
         return self
 
+    def ignore_for_good(self) -> None:
+        """The work is complete: a stop that comes now must not make a failure of it."""
+        if self._before is not None:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            self._before = None
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:

@@ -80,3 +80,32 @@ def test_a_run_resumes_with_another_number_of_ranks(launch: Launch, tmp_path: Pa
     together = {**first.losses(), **second.losses(), **third.losses()}
     assert together == pytest.approx(whole.losses(), abs=1e-5)
     assert [len(g.losses()) for g in (first, second, third)] == [6, 7, 11]
+
+
+def test_a_stop_that_comes_after_the_last_step_changes_nothing(launch: Launch, tmp_path: Path) -> None:
+    """The work is complete, and the program still writes its results: SIGTERM must not fail it."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, signal\n"
+        "from ray_runtime.train.recipes.gpt_pretrain import GptPretrain\n"
+        "plain = GptPretrain._write_result\n"
+        "def late(self, *given):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    plain(self, *given)\n"
+        "GptPretrain._write_result = late\n"
+        "from ray_runtime.train.recipes.__main__ import main\n"
+        "main()\n"
+    )
+    gang = launch(2, program=program, params={"steps": 2})
+    assert gang.wait() == [0, 0]
+    assert gang.events("finished")
+    assert "validation loss" in gang.output(0)
+
+
+def test_a_save_that_fails_is_told_and_the_training_goes_on(launch: Launch) -> None:
+    """A folder that cannot be made: periodic saves warn, only the last, which must succeed, fails the run."""
+    gang = launch(2, params={"steps": 8}, environ=saving(Path("/proc/self/nowhere"), "2 steps"))
+    assert gang.wait() == [1, 1]
+    assert len(gang.losses()) == 8
+    assert "the checkpoint at step 2 was not saved" in gang.output(0)
+    assert not gang.events("finished")

@@ -207,12 +207,12 @@ def _whole_devices(room: list[int], links: list[int], wanted: int) -> tuple[int,
     for index, milli in enumerate(room):
         if milli == DEVICE_MILLI:
             domains.setdefault(links[index], []).append(index)
-    smallest_first = sorted(domains.values(), key=lambda devices: (len(devices), devices[0]))
-    for devices in smallest_first:
-        if len(devices) >= wanted:
-            return tuple(devices[:wanted])
-    largest_first = [device for devices in reversed(smallest_first) for device in devices]
-    return tuple(sorted(largest_first[:wanted]))
+    enough = [devices for devices in domains.values() if len(devices) >= wanted]
+    if enough:
+        return tuple(min(enough, key=len)[:wanted])
+    largest_first = sorted(domains.values(), key=len, reverse=True)
+    chosen = [device for devices in largest_first for device in devices][:wanted]
+    return tuple(sorted(chosen))
 
 
 def _consolidate(counts: IntArray, wanted: int, *, whole: IntArray, inner: list[IntArray]) -> IntArray:

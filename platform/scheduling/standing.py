@@ -6,7 +6,7 @@ the leaving jobs are gone, and less what is kept for waiting ones. A start must 
 smaller.
 """
 
-from scheduling.amounts import Kind, Request, request_of, shape_of
+from scheduling.amounts import Kind, Request, request_of
 from scheduling.holdings import Holding, Holdings, give_back
 from scheduling.model import (
     Evict,
@@ -59,7 +59,7 @@ class Standing:
 
     def footprint(self, job: Job, placement: Placement) -> Footprint:
         """What the placement takes for this job."""
-        return self.supply.footprint(placement, shape=shape_of(job))
+        return self.supply.footprint(placement, shape=self.requests[job.id].kind.shape)
 
     def can_never_start(self, job: Job) -> bool:
         """Whether the job fits in no place of the empty, healthy cluster, or alone exceeds a limit."""

@@ -1,6 +1,6 @@
 """Fewer points that still show the curve."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from telemetry.downsampling import Point, downsample
@@ -43,6 +43,7 @@ def test_a_gap_does_not_hide_what_is_around_it() -> None:
     assert [point[1] for point in kept] == [None, 1.0, 7.0, None]
 
 
+@settings(deadline=None)
 @given(CURVES, st.integers(4, 50))
 def test_whatever_the_curve(points: list[Point], max_points: int) -> None:
     """Never more than asked; ends, least and greatest are there; a part of the points, in order."""

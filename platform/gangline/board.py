@@ -9,11 +9,13 @@ from typing import Any, Protocol, Self
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 from gangline.render import STATE_STYLES, console
 from gangline.sight import Sight
 
 PLAIN_EVERY_SECONDS = 10.0
+WIDE_SCREEN, WIDE_BAR, NARROW_BAR = 120, 24, 8
 
 
 class Board(Protocol):
@@ -46,12 +48,19 @@ class LiveBoard:
         self._progress = Progress(
             TextColumn("{task.fields[name]}", markup=False),
             TextColumn("{task.fields[state]}", style="bold"),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=WIDE_BAR if screen.width >= WIDE_SCREEN else NARROW_BAR),
             TextColumn("{task.fields[steps]}", markup=False),
             TextColumn("{task.fields[loss]}", markup=False),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[remark]}", style="dim", markup=False),
+            # Takes the width that is left, on as many lines as it needs: the numbers stay readable.
+            TextColumn(
+                "{task.fields[remark]}",
+                style="dim",
+                markup=False,
+                table_column=Column(ratio=1, overflow="fold"),
+            ),
             console=screen,
+            expand=True,
         )
 
     def __enter__(self) -> Self:

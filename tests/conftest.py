@@ -4,9 +4,14 @@ from collections.abc import Iterator
 
 import django
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from tests.support.platform import LivePlatform, running_platform
 from tests.support.servers import TestServers, plan_servers
+
+# How long one example takes is the machine's affair; the suite's own timeout bounds it.
+hypothesis_settings.register_profile("gangline", deadline=None)
+hypothesis_settings.load_profile("gangline")
 
 # Before Django's settings read the environment, and so before any other file of the tests is imported.
 _SERVERS = plan_servers()

@@ -61,6 +61,7 @@ sim: setup ## the engine alone: cases, properties, simulations
 
 docs: setup ## write the generated pages of docs/reference anew
 	$(CHECK_ENV) $(RUN) manage.py write_reference
+	$(RUN) -m gangline.reference > docs/reference/cli.md
 
 lock: ## resolve pyproject.toml into requirements.lock (needs uv)
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --all-extras \

@@ -106,7 +106,10 @@ def reports(request: HttpRequest) -> HttpResponse:
 @_of_conductor("POST")
 def inventory(request: HttpRequest) -> HttpResponse:
     """The nodes and attempts as the conductor sees them now."""
-    change = record_inventory(wire.read(Inventory, _body(request)), now=timezone.now())
+    told = wire.read(Inventory, _body(request))
+    if any(min(node.num_accelerators, node.cpus_milli, node.memory_bytes) < 0 for node in told.nodes):
+        raise Invalid(details=[Problem("nodes", _("must not have negative amounts"))])
+    change = record_inventory(told, now=timezone.now())
     return JsonResponse({"came": sorted(change.came), "went": sorted(change.went)})
 
 

@@ -29,10 +29,10 @@ def ingest_reports(*, epoch: int, incarnation: str, reports: Sequence[Report], n
     Raises `StaleEpoch`, `ReportGap`. A batch that comes again, whole or in part, has no second effect.
     """
     ordered = sorted(reports, key=lambda report: report.seq)
-    if not ordered:
-        return 0
     with transaction.atomic():
         check_epoch(epoch)
+        if not ordered:
+            return 0
         num_new = advance_cursor(
             incarnation=incarnation, first_seq=ordered[0].seq, count=len(ordered), now=now
         )

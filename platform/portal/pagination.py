@@ -28,7 +28,7 @@ class CursorPages(CursorPagination):
         return (ordering,) if isinstance(ordering, str) else tuple(ordering)
 
     def paginate_queryset(
-        self, queryset: QuerySet[Any], request: Request, view: "APIView | None" = None
+        self, queryset: QuerySet[Any] | Sequence[Any], request: Request, view: "APIView | None" = None
     ) -> list[Any] | None:
         """One page. A cursor that was made up may hold what no database can compare."""
         try:

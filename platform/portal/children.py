@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
+from portal.sessions import Keeper, kill_session
+
 PR_SET_PDEATHSIG = 1
 LONGEST_LOG_BYTES = 16 * 2**20
 KEPT_LINES = 40
@@ -63,6 +65,7 @@ class Child:
     held: Path
     show: Callable[[str, str], None]
     changed: Callable[[], None]
+    keeper: Keeper
     stop_signal: signal.Signals = signal.SIGTERM
     death_signal: signal.Signals = signal.SIGKILL
     stop_seconds: float = 10.0
@@ -111,6 +114,7 @@ class Child:
             **keywords,  # type: ignore[arg-type]  # user, group, extra_groups
         )
         self.pid, self.started_at, self.ready = self._process.pid, time.time(), False
+        self.keeper.add(self._process.pid)
         self.num_starts += 1
         self._reader = asyncio.create_task(self._read(self._process), name=f"read {self.name}")
         self.changed()
@@ -156,8 +160,9 @@ class Child:
             process.send_signal(self.stop_signal)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), self.stop_seconds)
-        _kill_session(process.pid)
+        kill_session(process.pid)
         await process.wait()
+        self.keeper.remove(process.pid)
         if self._reader:
             await asyncio.wait([self._reader], timeout=1)
             self._reader.cancel()
@@ -201,22 +206,6 @@ def die_with(parent: int, death_signal: signal.Signals) -> Callable[[], None]:
     return prepare
 
 
-def _kill_session(leader: int) -> None:
-    """Kill every process of the leader's session, also those in process groups of their own."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and _session_of(entry) == leader:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(int(entry.name), signal.SIGKILL)
-
-
-def _session_of(entry: Path) -> int | None:
-    try:
-        text = (entry / "stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    return int(text.rpartition(")")[2].split()[3])
-
-
 async def run_once(name: str, command: Command, *, log_dir: Path, seconds: float = 180.0) -> None:
     """Run to the end; `StartError` with what it said unless it ends well."""
     process = await asyncio.create_subprocess_exec(
@@ -231,7 +220,7 @@ async def run_once(name: str, command: Command, *, log_dir: Path, seconds: float
     try:
         said, _nothing = await asyncio.wait_for(process.communicate(), seconds)
     finally:
-        _kill_session(process.pid)
+        kill_session(process.pid)
     log = log_dir / f"{name}.log"
     log.write_bytes(said)
     if process.returncode:

@@ -27,6 +27,7 @@ from portal.data_folder import (
 )
 from portal.env import ROOT, EnvError
 from portal.local_platform import Options, PortTakenError, Servers
+from portal.sessions import Keeper
 
 SEEDS = ("demo",)
 NODES_SECONDS = 60.0
@@ -46,6 +47,7 @@ class Supervisor:
         self._log_dir = folder(options.data_dir, "logs")
         self._run_dir = folder(options.data_dir, "run")
         self._children: list[Child] = []
+        self._keeper = Keeper(commands.SOURCE_PATH)
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Start everything, say that it is ready, wait for the end, stop everything."""
@@ -128,6 +130,7 @@ class Supervisor:
         for group in groups:
             going = [child for child in self._children if child.name.startswith(group)]
             await asyncio.gather(*(child.stop() for child in going))
+        await asyncio.to_thread(self._keeper.close)
         self._tell("stopped")
 
     def _make(self, name: str, build: Callable[[], Command], probe: Probe, *, kind: str = "") -> Child:
@@ -140,6 +143,7 @@ class Supervisor:
             held=self._run_dir / "held" / name,
             show=self._show,
             changed=self._write_pids,
+            keeper=self._keeper,
             stop_signal=polite,
             # A server closes its files by itself when the supervisor dies; the rest has nothing to close.
             death_signal=polite if name in ("postgres", "redis") else signal.SIGKILL,

@@ -27,12 +27,8 @@ def shape(job: Json) -> str:
     return f"{job['workers']} x {amount(job['resources'].get('accelerators') or 0)}"
 
 
-def _where(job: Json) -> str:
-    placement = (job.get("attempt") or {}).get("placement") or ()
-    return ", ".join(say("{node} {devices} (rank {rank})", **slot) for slot in placement)
-
-
-def _result(job: Json) -> str:
+def result(job: Json) -> str:
+    """What an ended job came to, in one line."""
     summary = job.get("summary") or {}
     parts = []
     if summary.get("loss_first") is not None and summary.get("loss_last") is not None:
@@ -50,6 +46,11 @@ def _result(job: Json) -> str:
     if summary.get("run_seconds") is not None:
         parts.append(say("ran {time}", time=duration(summary["run_seconds"])))
     return ", ".join(parts)
+
+
+def _where(job: Json) -> str:
+    placement = (job.get("attempt") or {}).get("placement") or ()
+    return ", ".join(say("{node} {devices} (rank {rank})", **slot) for slot in placement)
 
 
 def _help(job: Json) -> str:
@@ -95,5 +96,5 @@ JOB_SHEET = (
     Column("Submitted", lambda job: moment(job["submitted_at"])),
     Column("Started", lambda job: moment(job.get("first_started_at"))),
     Column("Ended", lambda job: moment(job.get("finished_at"))),
-    Column("Result", _result),
+    Column("Result", result),
 )

@@ -177,8 +177,17 @@ def test_watch_ends_as_the_job_ends(
     )
     result = gangline("submit", "name=x", "--watch")
     assert result.code == code
-    for text in ("first  queued", "first  running  step 3/10  loss 2.5000", f"first: {state} (how it went)"):
+    for text in ("first  queued", "first  running  step 3/10  loss 2.5000", f"first: {state}, how it went"):
         assert text in result.out
+
+
+def test_a_watched_job_that_fails_shows_its_last_lines(gangline: Command, portal: RecordingPortal) -> None:
+    """The traceback is what one looks for next."""
+    portal.on("POST", "jobs", SUBMITTED)
+    portal.on(
+        "GET", f"jobs/{JOB_ID}", job(state="failed", attempt={"last_lines": ["Traceback", "ValueError: x"]})
+    )
+    assert gangline("submit", "name=x", "--watch").out.endswith("  Traceback\n  ValueError: x\n")
 
 
 def test_watch_survives_a_restart_of_the_portal(gangline: Command, portal: RecordingPortal) -> None:

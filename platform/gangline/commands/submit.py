@@ -11,8 +11,10 @@ from gangline.archive import pack
 from gangline.commands.validate import tell_prediction
 from gangline.connection import connect
 from gangline.jobfile import JobFile, read_job
-from gangline.jobs_shown import JOB_SHEET
+from gangline.jobs_shown import JOB_SHEET, result
 from gangline.render import Format, Output, emit
+from gangline.sight import Sight
+from gangline.units import plain
 from gangline.watch import detach, exit_code, watch_job
 from gangline.words import say
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 WATCH_PATIENCE_SECONDS = 3600.0
+LAST_LINES = 10
 
 
 def command(
@@ -83,5 +86,13 @@ def _watch(ctx: typer.Context, *, job: Json) -> None:
             sight = watch_job(portal, job["id"])
     except KeyboardInterrupt:
         raise detach(job["id"]) from None
-    typer.echo(f"{sight.name}: {sight.state}{f' ({sight.remark})' if sight.remark else ''}")
+    _tell_end(sight)
     raise typer.Exit(exit_code(sight))
+
+
+def _tell_end(sight: Sight) -> None:
+    parts = [part for part in (sight.state, sight.remark, result(sight.job)) if part]
+    typer.echo(f"{sight.name}: {', '.join(parts)}")
+    if sight.state == "failed":
+        for line in ((sight.job.get("attempt") or {}).get("last_lines") or [])[-LAST_LINES:]:
+            typer.echo(f"  {plain(line)}")

@@ -60,7 +60,7 @@ def show_job(request: HttpRequest, job_id: UUID, tab: str = "overview") -> HttpR
     """A tab of the page; for htmx only the parts of it that change while one looks."""
     user = reader_of(request)
     job = get_job(user, job_id)
-    frame = _frame(user, job, tab=tab)
+    frame = _frame(user, job, tab=tab) | {"address": request.get_full_path()}
     if request.headers.get("HX-Request") == "true":
         return render(request, "jobs/_live.html", frame | _LIVE[tab](request, frame))
     return render(request, f"jobs/{tab}.html", frame | _CONTENT[tab](request, frame))
@@ -75,7 +75,6 @@ def _frame(user: User, job: Job, *, tab: str) -> dict[str, Any]:
         "can": allowed_actions(user, job),
         "tabs": TABS.items(),
         "tab": tab,
-        "address": f"/jobs/{job.id}" + ("" if tab == "overview" else f"/{tab}"),
         "num_checkpoints": Checkpoint.objects.filter(job_id=job.id, state="whole").count(),
         "priorities": sorted({*PRIORITIES.values(), job.priority}),
         "num_outputs": Output.objects.filter(job_id=job.id).count(),
@@ -87,12 +86,16 @@ def _overview(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
     return _overview_live(request, frame) | _log(request, attempts) | {"curve": curve(job, "loss")}
 
 
-def _overview_live(_request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
-    return overview(frame["job"], frame["attempts"], now=frame["now"])
+def _overview_live(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
+    return overview(frame["job"], frame["attempts"], now=frame["now"]) | _logs_live(request, frame)
 
 
 def _logs(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
     return _log(request, frame["attempts"])
+
+
+def _logs_live(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
+    return {"log": log_choice(request.GET, frame["attempts"])}
 
 
 def _log(request: HttpRequest, attempts: list[Attempt]) -> dict[str, Any]:
@@ -150,4 +153,4 @@ _CONTENT = {
     "files": _files,
     "spec": _spec,
 }
-_LIVE = _CONTENT | {"overview": _overview_live, "logs": _nothing, "metrics": _nothing, "spec": _nothing}
+_LIVE = _CONTENT | {"overview": _overview_live, "logs": _logs_live, "metrics": _nothing, "spec": _nothing}

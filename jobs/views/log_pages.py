@@ -45,6 +45,7 @@ class LogChoice:
     size: int = 0
     num_lines: int = 0
     closed: bool = False
+    is_pinned: bool = False  # an attempt was asked for; else the newest one is followed
 
     def read(self, offset: int, limit: int) -> bytes:
         """The stream's bytes; none where there is no stream yet."""
@@ -68,9 +69,11 @@ def log_choice(query: QueryDict, attempts: Sequence[Attempt]) -> LogChoice:
     rank = _number(query, "rank", default=ranks[0])
     if rank not in ranks:
         raise NotFound(kind="rank", id=rank)
+    is_pinned = "attempt" in query
     stream = Stream.objects.filter(attempt_id=attempt.id, name=stream_name(rank, StreamKind.LOG)).first()
     if stream is None:
-        return LogChoice(attempt=attempt, rank=rank, ranks=ranks, closed=attempt.ended_at is not None)
+        closed = attempt.ended_at is not None
+        return LogChoice(attempt=attempt, rank=rank, ranks=ranks, closed=closed, is_pinned=is_pinned)
     return LogChoice(
         attempt=attempt,
         rank=rank,
@@ -78,6 +81,7 @@ def log_choice(query: QueryDict, attempts: Sequence[Attempt]) -> LogChoice:
         size=stream.size_bytes,
         num_lines=stream.num_lines,
         closed=stream.closed_at is not None,
+        is_pinned=is_pinned,
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 Read = Callable[[int, int], bytes]  # offset, limit -> bytes, empty at the end
 
 WINDOW_BYTES = 256 * 1024
+MAX_WINDOW_LINES = 2000
 CHUNK_BYTES = 4 * 1024 * 1024
 MAX_LINE_CHARS = 4_000  # of one line that are shown; the download has all of it
 MAX_HITS = 200
@@ -52,17 +53,20 @@ def window_from(read: Read, offset: int, *, size: int, closed: bool, first_line:
     data = read(offset, WINDOW_BYTES)
     if b"\n" not in data and len(data) == WINDOW_BYTES:
         return _one_long_line(read, offset, data, closed=closed, first_line=first_line)
-    at_end = offset + len(data) >= size
-    return _window(data, offset=offset, first_line=first_line, at_end=at_end, closed=closed)
+    whole, rest = _whole_lines(data)
+    kept = _first_lines(whole)
+    if kept == whole and offset + len(data) >= size:
+        return _last_window(whole, rest, offset=offset, closed=closed, first_line=first_line)
+    next_offset = offset + len(kept)
+    return LogWindow(offset=offset, next_offset=next_offset, first_line=first_line, lines=lines_of(kept))
 
 
 def window_before(read: Read, end: int, *, first_line_after: int | None) -> LogWindow:
     """The lines that end at `end`, a line's beginning whose number is `first_line_after`."""
-    begin = max(0, end - WINDOW_BYTES)
-    data = read(begin, end - begin)
-    if begin > 0:
-        skipped = data.find(b"\n") + 1
-        begin, data = begin + skipped, data[skipped:]
+    begin, data = _lines_up_to(read, end, num_bytes=WINDOW_BYTES)
+    if begin == end and end > 0:  # the line before is longer than a window
+        first = None if first_line_after is None else first_line_after - 1
+        return window_from(read, _line_start(read, end), size=end, closed=True, first_line=first)
     lines = lines_of(data)
     first = None if first_line_after is None else first_line_after - len(lines)
     return LogWindow(offset=begin, next_offset=end, first_line=first, lines=lines)
@@ -70,30 +74,15 @@ def window_before(read: Read, end: int, *, first_line_after: int | None) -> LogW
 
 def tail_window(read: Read, *, size: int, closed: bool, num_bytes: int, num_lines: int | None) -> LogWindow:
     """The last lines within `num_bytes` of the end. `num_lines`: of the stream, finished ones."""
-    begin = max(0, size - num_bytes)
-    data = read(begin, size - begin)
-    if begin > 0:
-        skipped = data.find(b"\n") + 1
-        begin, data = begin + skipped, data[skipped:]
-    window = _window(data, offset=begin, first_line=1, at_end=True, closed=closed)
-    first = None if num_lines is None else num_lines - len(window.lines) + 1
-    return window if begin == 0 else replace(window, first_line=first)
-
-
-def _window(data: bytes, *, offset: int, first_line: int | None, at_end: bool, closed: bool) -> LogWindow:
-    """The whole lines of `data`. At the end of a stream that still grows the last piece is shown apart:
-    it will be read again, as a whole line.
-    """
-    whole, rest = _whole_lines(data)
-    if at_end and closed:
-        whole, rest = data, b""
-    return LogWindow(
-        offset=offset,
-        next_offset=offset + len(whole),
-        first_line=first_line,
-        lines=lines_of(whole),
-        unfinished=_shown(rest.decode("utf-8", "replace")) if at_end else "",
-    )
+    begin, data = _lines_up_to(read, size, num_bytes=num_bytes)
+    if begin == size and size > 0:
+        begin = _line_start(read, size)
+        window = window_from(read, begin, size=size, closed=closed, first_line=1)
+    else:
+        window = _last_window(*_whole_lines(data), offset=begin, closed=closed, first_line=1)
+    if begin == 0:
+        return window
+    return replace(window, first_line=None if num_lines is None else num_lines - len(window.lines) + 1)
 
 
 def offset_of_line(read: Read, line: int) -> tuple[int, int]:
@@ -104,11 +93,12 @@ def offset_of_line(read: Read, line: int) -> tuple[int, int]:
         if number + ends < line or (number + ends == line and chunk.endswith(b"\n")):
             offset, number = offset + len(chunk), number + ends
             continue
+        position = 0
         for _step in range(line - number):
-            offset_in = chunk.find(b"\n") + 1
-            offset, chunk = offset + offset_in, chunk[offset_in:]  # noqa: PLW2901  # walks through it
-        return offset, line
-    return _start_of_last_line(read, offset, number)
+            position = chunk.index(b"\n", position) + 1
+        return offset + position, line
+    ended = offset > 0 and read(offset - 1, 1) == b"\n"
+    return _line_start(read, offset), max(1, number - 1 if ended else number)
 
 
 def find_lines(
@@ -168,12 +158,56 @@ def _chunks(read: Read, offset: int) -> Iterator[bytes]:
         offset += len(chunk)
 
 
-def _start_of_last_line(read: Read, size: int, number: int) -> tuple[int, int]:
-    begin = max(0, size - WINDOW_BYTES)
-    data = read(begin, size - begin)
-    cut = data.rstrip(b"\n").rfind(b"\n") + 1
-    ended = data.endswith(b"\n")
-    return begin + cut, max(1, number - 1 if ended else number)
+def _line_start(read: Read, end: int) -> int:
+    """Where the line begins that ends at `end` (a line break just before `end` is its own)."""
+    position = end - 1
+    while position > 0:
+        begin = max(0, position - CHUNK_BYTES)
+        found = read(begin, position - begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        position = begin
+    return 0
+
+
+def _lines_up_to(read: Read, end: int, *, num_bytes: int) -> tuple[int, bytes]:
+    """The whole lines within `num_bytes` before `end`, the last of them; nothing if not one fits."""
+    begin = max(0, end - num_bytes)
+    data = read(begin, end - begin)
+    if begin > 0:
+        skipped = data.find(b"\n") + 1
+        data = data[skipped:] if skipped else b""
+    data = _last_lines(data)
+    return end - len(data), data
+
+
+def _last_window(
+    whole: bytes, rest: bytes, *, offset: int, closed: bool, first_line: int | None
+) -> LogWindow:
+    """The window at the stream's end. While it grows the last piece is shown apart: it will be read again,
+    as a whole line.
+    """
+    if closed:
+        whole, rest = whole + rest, b""
+    return LogWindow(
+        offset=offset,
+        next_offset=offset + len(whole),
+        first_line=first_line,
+        lines=lines_of(whole),
+        unfinished=_shown(rest.decode("utf-8", "replace")),
+    )
+
+
+def _first_lines(data: bytes) -> bytes:
+    """At most so many lines from the front."""
+    parts = data.split(b"\n", MAX_WINDOW_LINES)
+    return data if len(parts) <= MAX_WINDOW_LINES else data[: len(data) - len(parts[-1])]
+
+
+def _last_lines(data: bytes) -> bytes:
+    """At most so many lines from the back; a last one without end counts too."""
+    parts = data.removesuffix(b"\n").rsplit(b"\n", MAX_WINDOW_LINES)
+    return data if len(parts) <= MAX_WINDOW_LINES else data[len(parts[0]) + 1 :]
 
 
 def _whole_lines(data: bytes) -> tuple[bytes, bytes]:

@@ -4,7 +4,9 @@
 // the other. Everything is put in as text, never as markup.
 
 const MAX_ROWS = 6000;
+const LINES_BEFORE = 200; // that the server shows above a line
 const NEAR_PX = 240;
+const FAR_BYTES = 2 * 1024 * 1024; // more behind than this: go to the end at once
 const ESCAPE = /\u001b\[([0-9;]*)([A-Za-z])|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)|\u001b./g;
 
 const card = document.querySelector("[data-log]");
@@ -21,9 +23,8 @@ const state = {
   firstLine: null, // number of the first row
   size: 0,
   closed: false,
+  pinned: card?.dataset.pinned === "yes", // an attempt was chosen; else the newest one is followed
   follow: true,
-  busy: false,
-  again: false,
 };
 
 /* ---- rows -------------------------------------------------------------------------------------------- */
@@ -134,84 +135,93 @@ function dropBack() {
 
 /* ---- fetching ---------------------------------------------------------------------------------------- */
 
-async function ask(path, query) {
-  const address = new URLSearchParams({ attempt: state.attempt, rank: state.rank, ...query });
+async function ask(path, query, whose = { attempt: state.attempt }) {
+  const address = new URLSearchParams({ ...whose, rank: state.rank, ...query });
   const answer = await fetch(`${card.dataset.log}${path}?${address}`, { headers: { Accept: "application/json" } });
   if (!answer.ok) throw new Error(String(answer.status));
   return answer.json();
 }
 
-async function alone(work) {
-  if (state.busy) {
-    state.again = true;
-    return;
-  }
-  state.busy = true;
-  try {
-    await work();
-  } catch {
-    // The portal is away or the session ended: the next message or scroll tries again.
-  } finally {
-    state.busy = false;
-  }
-  if (state.again) {
-    state.again = false;
-    if (state.follow) catchUp();
-  }
+// One thing at a time, in the order asked for; what is already waiting is not asked for twice.
+const waiting = new Set();
+let chain = Promise.resolve();
+
+function inTurn(name, work) {
+  if (waiting.has(name)) return;
+  waiting.add(name);
+  chain = chain.then(async () => {
+    waiting.delete(name);
+    try {
+      await work();
+    } catch {
+      // The portal is away or the session ended: the next message or scroll tries again.
+    }
+  });
+}
+
+// The end of the log: of the chosen attempt, or of the newest there is by now.
+async function fresh() {
+  const window = await ask("", {}, state.pinned ? undefined : {});
+  if (window.attempt === null) return;
+  state.attempt = String(window.attempt);
+  const link = card.querySelector("[data-log-download]");
+  link.href = link.href.replace(/attempt=\d*/, `attempt=${state.attempt}`);
+  replaceAll(window);
+  toEnd();
 }
 
 const toEnd = () => {
   view.scrollTop = view.scrollHeight;
 };
 
-function catchUp() {
-  return alone(async () => {
-    if (state.nextOffset === null || state.size - state.nextOffset > 2 * 1024 * 1024) replaceAll(await ask("", {}));
-    let grew = true;
-    while (grew && state.follow) {
-      const window = await ask("", { from: state.nextOffset });
-      grew = window.next_offset > state.nextOffset;
-      if (window.size - window.next_offset > 2 * 1024 * 1024) replaceAll(await ask("", {}));
-      else append(window);
-      toEnd();
-    }
-  });
+const catchUp = () => inTurn("end", readOn);
+
+async function readOn() {
+  if (!state.attempt) {
+    await fresh();
+    return;
+  }
+  if (state.nextOffset === null || state.size - state.nextOffset > FAR_BYTES) replaceAll(await ask("", {}));
+  let grew = true;
+  while (grew && state.follow) {
+    const window = await ask("", { from: state.nextOffset });
+    grew = window.next_offset > state.nextOffset;
+    if (window.size - window.next_offset > FAR_BYTES) replaceAll(await ask("", {}));
+    else append(window);
+    toEnd();
+  }
 }
 
-function older() {
-  if (state.offset === 0 || state.firstLine === 1) return Promise.resolve();
-  return alone(async () => {
-    if (state.offset === null) {
-      // The front was dropped: find it again by its number.
-      if (state.firstLine === null) return replaceAll(await ask("", {}));
-      const near = await ask("", { line: state.firstLine });
-      const keep = near.lines.slice(0, Math.max(0, state.firstLine - near.first_line));
-      prepend({ ...near, lines: keep });
-      return;
-    }
+async function readOlder() {
+  if (!state.attempt || state.offset === 0 || state.firstLine === 1) return;
+  if (state.offset !== null) {
     prepend(await ask("", { before: state.offset, first_line: state.firstLine ?? "" }));
-  });
+    return;
+  }
+  // The front was dropped: find it again by its number.
+  const near = await ask("", state.firstLine === null ? {} : { line: state.firstLine });
+  if (state.firstLine === null) replaceAll(near);
+  else prepend({ ...near, lines: near.lines.slice(0, Math.max(0, state.firstLine - near.first_line)) });
 }
 
-function newer() {
-  return alone(async () => {
-    if (state.nextOffset === null) {
-      const last = state.firstLine + numRows();
-      const window = await ask("", { line: last + 200 });
-      const skip = Math.max(0, last - window.first_line);
-      state.nextOffset = window.next_offset;
-      list.append(...rowsOf(window.lines.slice(skip), last));
-      dropFront();
-      return;
-    }
+async function readNewer() {
+  if (!state.attempt || state.follow) return;
+  if (state.nextOffset !== null) {
     const window = await ask("", { from: state.nextOffset });
     if (window.next_offset > state.nextOffset) append(window);
-  });
+    return;
+  }
+  // The end was dropped: find it again by its number.
+  const last = state.firstLine + numRows();
+  const window = await ask("", { line: last + LINES_BEFORE });
+  state.nextOffset = window.next_offset;
+  list.append(...rowsOf(window.lines.slice(Math.max(0, last - window.first_line)), last));
+  dropFront();
 }
 
-async function jump(line) {
+function jump(line) {
   setFollow(false);
-  await alone(async () => {
+  inTurn(`line ${line}`, async () => {
     replaceAll(await ask("", { line }));
     const row = list.querySelector(`li[data-line="${line}"]`) ?? list.lastElementChild;
     row?.classList.add("is-found");
@@ -228,7 +238,7 @@ async function search(text) {
   try {
     if (line) {
       hitsBox.hidden = true;
-      await jump(Number(line[1]));
+      jump(Number(line[1]));
       return;
     }
     const found = await ask("/search", { text });
@@ -271,7 +281,7 @@ function start() {
     if (state.follow) catchUp();
   });
   card.querySelector("[data-log-first]").addEventListener("click", () => jump(1));
-  card.querySelector("[data-log-choice]").addEventListener("change", (event) => event.currentTarget.requestSubmit());
+  card.addEventListener("change", (event) => event.target.closest("[data-log-choice]")?.requestSubmit());
   card.querySelector("[data-log-search]").addEventListener("submit", (event) => {
     event.preventDefault();
     const text = event.target.elements.text.value;
@@ -281,16 +291,16 @@ function start() {
   view.addEventListener("scroll", onScroll, { passive: true });
   document.body.addEventListener("gangline:log", (event) => {
     const { attempt, rank, size } = event.detail;
-    if (String(rank) !== state.rank || (attempt !== undefined && String(attempt) !== state.attempt)) return;
+    if (String(rank) !== state.rank) return;
+    const isNewer = !state.pinned && attempt !== undefined && Number(attempt) > Number(state.attempt);
+    if (isNewer && state.follow) inTurn("fresh", fresh);
+    if (isNewer || (attempt !== undefined && String(attempt) !== state.attempt)) return;
     state.size = Math.max(state.size, size ?? 0);
     if (state.follow) catchUp();
   });
   // What came while no message did: the end of a stream, or lines during a lost connection.
   document.body.addEventListener("gangline:change", () => state.follow && !state.closed && catchUp());
-  alone(async () => {
-    replaceAll(await ask("", {}));
-    toEnd();
-  });
+  inTurn("fresh", fresh);
 }
 
 let lastTop = 0;
@@ -300,8 +310,8 @@ function onScroll() {
   lastTop = view.scrollTop;
   const atEnd = view.scrollHeight - view.scrollTop - view.clientHeight < NEAR_PX / 4;
   if (up && state.follow && !atEnd) setFollow(false);
-  if (view.scrollTop < NEAR_PX && up) older();
-  else if (view.scrollHeight - view.scrollTop - view.clientHeight < NEAR_PX && !state.follow) newer();
+  if (view.scrollTop < NEAR_PX && up) inTurn("older", readOlder);
+  else if (view.scrollHeight - view.scrollTop - view.clientHeight < NEAR_PX && !state.follow) inTurn("newer", readNewer);
 }
 
-if (card && state.attempt) start();
+if (card) start();

@@ -8,6 +8,7 @@ from jobs.views import log_windows
 from jobs.views.log_windows import (
     CHUNK_BYTES,
     MAX_LINE_CHARS,
+    MAX_WINDOW_LINES,
     WINDOW_BYTES,
     LogWindow,
     Read,
@@ -115,6 +116,33 @@ def test_a_long_line_that_still_grows_is_not_taken_for_a_whole_one() -> None:
     assert window.unfinished.startswith("xxxx")
     whole = window_from(reader(data), 0, size=len(data), closed=True, first_line=1)
     assert (len(whole.lines), whole.next_offset) == (1, len(data))
+
+
+def test_going_backward_passes_a_line_longer_than_a_window() -> None:
+    """From behind it, and when the end of the log lies within it."""
+    data = b"first\n" + b"x" * (3 * WINDOW_BYTES) + b"\nlast\n"
+    last = data.index(b"last")
+    window = window_before(reader(data), last, first_line_after=3)
+    assert (window.offset, window.next_offset, window.first_line) == (6, last, 2)
+    assert len(window.lines) == 1
+    before = window_before(reader(data), window.offset, first_line_after=2)
+    assert (before.lines, before.first_line) == (("first",), 1)
+    cut = data[:-6]
+    tail = tail_window(reader(cut), size=len(cut), closed=True, num_bytes=1000, num_lines=2)
+    assert (tail.offset, tail.first_line, len(tail.lines)) == (6, 2, 1)
+
+
+def test_a_window_of_empty_lines_is_bounded_too() -> None:
+    """A quarter of a million of them would freeze a page."""
+    data = b"\n" * 300_000
+    assert (
+        len(window_from(reader(data), 0, size=len(data), closed=True, first_line=1).lines) == MAX_WINDOW_LINES
+    )
+    before = window_before(reader(data), len(data), first_line_after=300_001)
+    assert (len(before.lines), before.first_line) == (MAX_WINDOW_LINES, 300_001 - MAX_WINDOW_LINES)
+    tail = tail_window(reader(data), size=len(data), closed=True, num_bytes=100_000, num_lines=300_000)
+    assert (len(tail.lines), tail.first_line) == (MAX_WINDOW_LINES, 300_000 - MAX_WINDOW_LINES + 1)
+    assert sum(len(window.lines) for window in forward(data)) == 300_000
 
 
 def test_progress_that_was_written_over_is_left_out() -> None:

@@ -1,5 +1,6 @@
 """The clock's work on jobs: the tick, reconciling, and keeping a conductor alive. Short and idempotent."""
 
+import logging
 import os
 from datetime import timedelta
 
@@ -8,10 +9,13 @@ from django.conf import settings
 from django.utils import timezone
 
 from cluster.selectors import conductor_state
+from jobs.services.exclusive import ENSURE_CONDUCTOR, alone
 from jobs.services.reconcile import reconcile
 from jobs.services.tick import run_tick
 from ray_runtime import launcher
 from ray_runtime.local import passed_on
+
+logger = logging.getLogger(__name__)
 
 CONDUCTOR_SILENT_AFTER = timedelta(seconds=4)  # it says something every second
 
@@ -28,16 +32,25 @@ def reconcile_jobs() -> None:
     reconcile(now=timezone.now())
 
 
-@shared_task(name="jobs.ensure_conductor", ignore_result=True, soft_time_limit=60, time_limit=90)
+@shared_task(name="jobs.ensure_conductor", ignore_result=True)
 def ensure_conductor() -> None:
     """Have a conductor started if none has been heard of lately. Harmless while one is alive but cut off."""
     heard = conductor_state().last_seen_at
     is_heard = heard is not None and timezone.now() - heard < CONDUCTOR_SILENT_AFTER
     if is_heard or not settings.ENV.ray_address:
         return
-    launcher.ensure_conductor(
-        ray_address=settings.ENV.ray_address,
-        portal_url=settings.ENV.public_url,
-        token=settings.ENV.conductor_token,
-        environ=passed_on(os.environ),
-    )
+    with alone(ENSURE_CONDUCTOR) as held:
+        if held:
+            _start_conductor()
+
+
+def _start_conductor() -> None:
+    try:
+        launcher.ensure_conductor(
+            ray_address=settings.ENV.ray_address,
+            portal_url=settings.ENV.public_url,
+            token=settings.ENV.conductor_token,
+            environ=passed_on(os.environ),
+        )
+    except launcher.LauncherError as error:
+        logger.warning("no conductor for now: %s", error)

@@ -1,7 +1,5 @@
 """One round of the scheduler: end what is over its time, read a snapshot, decide, apply. One at a time."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -14,13 +12,12 @@ from jobs.lifecycle import Cause, State, Trigger
 from jobs.models import Job
 from jobs.services.apply_plan import Applied, apply_plan
 from jobs.services.attempts import order_stop
+from jobs.services.exclusive import TICK, alone
 from jobs.services.transition import Step, transition_many
 from jobs.snapshot import Reading, milliseconds, read_snapshot
 from ray_runtime.protocol import StopIntent
 from scheduling.decide import decide
 from scheduling.model import Policy
-
-TICK_LOCK = 0x67_61_6E_67  # an arbitrary number that nothing else in this database locks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +31,8 @@ class Round:
 
 def run_tick(*, now: datetime, policy: Policy | None = None) -> Round:
     """Decide once and carry it out. Does nothing while another tick is at work: the next one sees it all."""
-    with _alone() as alone:
-        if not alone:
+    with alone(TICK) as held:
+        if not held:
             return Round(ran=False)
         tick_begins()
         num_overdue = stop_overdue(now=now)
@@ -72,17 +69,3 @@ def _overdue(now: datetime) -> list[UUID]:
     ends_at = ExpressionWrapper(F("attempts__running_at") + limit, output_field=DateTimeField())
     overdue = running.filter(attempts__ended_at__isnull=True).annotate(ends_at=ends_at)
     return list(overdue.filter(ends_at__lte=now).values_list("id", flat=True))
-
-
-@contextmanager
-def _alone() -> Iterator[bool]:
-    """Hold the tick's advisory lock, if nobody else does. It goes with the session if this process dies."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [TICK_LOCK])
-        alone = bool(cursor.fetchone()[0])
-    try:
-        yield alone
-    finally:
-        if alone:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [TICK_LOCK])

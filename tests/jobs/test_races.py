@@ -11,9 +11,10 @@ from jobs.fold import fold
 from jobs.lifecycle import PLACED, Cause, Trigger
 from jobs.models import Attempt, Job
 from jobs.services.attempts import open_attempt
+from jobs.services.exclusive import TICK
 from jobs.services.ingest import ingest_reports
 from jobs.services.stop import cancel_job, hold_job
-from jobs.services.tick import TICK_LOCK, run_tick
+from jobs.services.tick import run_tick
 from jobs.services.transition import Step, lock_job
 from jobs.services.transition import transition as move
 from quotas.errors import LimitReached
@@ -158,12 +159,12 @@ def test_only_one_round_is_at_work(committed_world: World) -> None:
     """The second finds the lock taken and leaves; the lock goes with the session of a round that died."""
     job = committed_world.submit()
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s)", [TICK_LOCK])
+        cursor.execute("SELECT pg_advisory_lock(%s)", [TICK])
     (other,) = at_once(lambda: run_tick(now=at(1)).ran)
     assert other is False
     assert fresh(job).state == "queued"
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_unlock(%s)", [TICK_LOCK])
+        cursor.execute("SELECT pg_advisory_unlock(%s)", [TICK])
     assert run_tick(now=at(2)).applied.num_started == 1
 
 

@@ -44,19 +44,23 @@ class Claimant:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A row for each candidate (by slot) and each unit on which it holds something."""
+    """A row for each holding (by slot) and each unit on which it holds something: how many devices it holds
+    there, in whole or in part, and what of the node.
+    """
 
     slot: IntArray
     unit: IntArray
-    milli: IntArray
+    devices: IntArray
     cpus: IntArray
     memory: IntArray
 
     def only(self, chosen: BoolArray | IntArray) -> "Rows":
         """These rows, in this order."""
-        return Rows(
-            self.slot[chosen], self.unit[chosen], self.milli[chosen], self.cpus[chosen], self.memory[chosen]
-        )
+        return Rows(*(column[chosen] for column in self.columns()))
+
+    def columns(self) -> tuple[IntArray, ...]:
+        """All columns."""
+        return self.slot, self.unit, self.devices, self.cpus, self.memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +83,20 @@ class Offers:
         )
 
 
-def rows_of(claimant: Claimant, columns: Columns, slots: BoolArray) -> Rows:
-    """The rows of all candidates."""
-    by_node = _by_node(claimant, columns, slots)
-    return _by_part(claimant, columns, by_node) if claimant.domains.by_part else by_node
+def rows_of(standing: Standing, columns: Columns, *, by_part: bool) -> Rows:
+    """The rows of all holdings, by unit."""
+    by_node = _by_node(standing, columns)
+    rows = _by_part(standing, columns, by_node) if by_part else by_node
+    return rows.only(np.lexsort((rows.slot, rows.unit)))
+
+
+def counts_without(claimant: Claimant, columns: Columns, rows: Rows, *, free: Free) -> IntArray:
+    """At most as many workers of the claimant as this each unit holds when all these rows have left."""
+    counts = claimant.counts(free)
+    last = np.flatnonzero(np.diff(rows.unit, append=-1))
+    gained = prefixes(claimant, columns, rows, free=free, counts=counts).gained
+    counts[rows.unit[last]] += np.maximum(gained[last], 0)
+    return counts
 
 
 def prefixes(claimant: Claimant, columns: Columns, rows: Rows, *, free: Free, counts: IntArray) -> Offers:
@@ -105,8 +119,8 @@ def _offers(
 ) -> Offers:
     """The rows from the first one named leave together.
 
-    Devices are counted by amount, so parts of several devices may promise a whole one too many: whoever
-    chooses by this has to count again on the exact devices.
+    A device that somebody holds a part of is counted as if it became free altogether, so what is gained may
+    be less: whoever chooses by this has to count again on the exact devices.
     """
     nodes, shape = claimant.node_of(rows.unit), claimant.shape
     after = _workers_by_devices(claimant, rows, first, free)
@@ -123,53 +137,48 @@ def _workers_by_devices(claimant: Claimant, rows: Rows, first: IntArray, free: F
     shape, placer, by_part = claimant.shape, claimant.standing.placer, claimant.domains.by_part
     if not shape.num_devices:
         return np.full(len(first), UNLIMITED)
-    freed = _running(rows.milli, first)
+    freed = _running(rows.devices, first)
     if shape.is_fraction:
-        return (
-            placer.workers_by_devices(free, shape, by_part=by_part)[rows.unit] + freed // shape.device_milli
-        )
-    whole = placer.whole_devices(free, by_part=by_part)[rows.unit]
-    return (whole + freed // DEVICE_MILLI) // shape.num_devices
+        now = placer.workers_by_devices(free, shape, by_part=by_part)[rows.unit]
+        return now + freed * (DEVICE_MILLI // shape.device_milli)
+    return (placer.whole_devices(free, by_part=by_part)[rows.unit] + freed) // shape.num_devices
 
 
-def _by_node(claimant: Claimant, columns: Columns, slots: BoolArray) -> Rows:
+def _by_node(standing: Standing, columns: Columns) -> Rows:
     """Workers (and their devices) of the same slot on the same node are one row."""
-    num_nodes = len(claimant.standing.supply.nodes)
-    workers, devices = slots[columns.worker_slot], slots[columns.device_slot]
-    keys = columns.worker_slot[workers] * num_nodes + columns.worker_node[workers]
+    num_nodes = len(standing.supply.nodes)
+    keys = columns.worker_slot * num_nodes + columns.worker_node
     unique, row = np.unique(keys, return_inverse=True)
-    of_devices = columns.device_slot[devices] * num_nodes + columns.device_node[devices]
-    device_row = np.searchsorted(unique, of_devices)
+    device_row = np.searchsorted(unique, columns.device_slot * num_nodes + columns.device_node)
 
     def total(rows: IntArray, amounts: IntArray) -> IntArray:
         return np.bincount(rows, weights=amounts, minlength=len(unique)).astype(np.int64)
 
     return Rows(
-        unique // num_nodes,
-        unique % num_nodes,
-        total(device_row, columns.device_milli[devices]),
-        total(row, columns.worker_cpus[workers]),
-        total(row, columns.worker_memory[workers]),
+        unique // max(num_nodes, 1),
+        unique % max(num_nodes, 1),
+        np.bincount(device_row, minlength=len(unique)),
+        total(row, columns.worker_cpus),
+        total(row, columns.worker_memory),
     )
 
 
-def _by_part(claimant: Claimant, columns: Columns, rows: Rows) -> Rows:
-    """One row for each part of the node instead: its own devices, but the node's processors and memory."""
-    topology = claimant.standing.topology
+def _by_part(standing: Standing, columns: Columns, rows: Rows) -> Rows:
+    """A row for each part of the node instead: the devices in that part, but what is held of the whole
+    node.
+    """
+    topology = standing.topology
     num_parts = len(topology.part_node)
-    per_node = np.bincount(topology.part_node, minlength=len(claimant.standing.supply.nodes))
-    first_part = np.cumsum(per_node) - per_node
+    per_node = np.bincount(topology.part_node, minlength=len(standing.supply.nodes))
     repeats = per_node[rows.unit]
     spread = rows.only(np.repeat(np.arange(len(rows.unit)), repeats))
     step = np.arange(len(spread.unit)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-    unit = first_part[spread.unit] + step
+    unit = (np.cumsum(per_node) - per_node)[spread.unit] + step
+    keys, order = np.unique(spread.slot * num_parts + unit, return_inverse=True)
     part = topology.part_of[columns.device_node, columns.device_index]
-    keys = columns.device_slot * num_parts + part
-    wanted, row = spread.slot * num_parts + unit, np.argsort(spread.slot * num_parts + unit)
-    place = np.minimum(np.searchsorted(wanted, keys, sorter=row), max(len(wanted) - 1, 0))
-    known = (part >= 0) & (wanted[row][place] == keys) if len(wanted) else np.zeros(len(keys), np.bool_)
-    milli = np.bincount(row[place[known]], weights=columns.device_milli[known], minlength=len(wanted))
-    return Rows(spread.slot, unit, milli.astype(np.int64), spread.cpus, spread.memory)
+    held = columns.device_slot[part >= 0] * num_parts + part[part >= 0]
+    devices = np.bincount(np.searchsorted(keys, held), minlength=len(keys))
+    return Rows(spread.slot, unit, devices[order.reshape(-1)], spread.cpus, spread.memory)
 
 
 def _first_of_unit(unit: IntArray) -> IntArray:

@@ -11,7 +11,7 @@ from scheduling.amounts import Kind
 from scheduling.keeping import settle_keeps
 from scheduling.model import Job, JobId, Keep, Order, Plan, Policy, QueuePath, Start
 from scheduling.ordering import in_turn
-from scheduling.preemption import find_claim
+from scheduling.preemption import Claims
 from scheduling.reasons import Reasons
 from scheduling.snapshot import Snapshot
 from scheduling.standing import Standing
@@ -34,6 +34,7 @@ class _Pass:
 
     def __init__(self, standing: Standing) -> None:
         self._standing = standing
+        self._claims = Claims(standing)
         self._hopeless: dict[tuple[QueuePath, int, Kind], tuple[int, int]] = {}
         self.ahead: dict[JobId, JobId] = {}
 
@@ -73,7 +74,7 @@ class _Pass:
         if standing.fits_later(job):  # devices are being freed, no victim is needed
             self._keep_again(job)
             return False
-        claim = None if self._is_hopeless(job) else find_claim(standing, job)
+        claim = None if self._is_hopeless(job) else self._claims.find(job)
         if claim is None:
             self._remember(job)
             return False

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduling.candidates import Claimant, Rows, prefixes, rows_of
-from scheduling.holdings import Columns, give_back
+from scheduling.candidates import Claimant, Rows, counts_without, prefixes, rows_of
+from scheduling.holdings import Columns
 from scheduling.model import Job
 from scheduling.placement import Place, type_choices
 from scheduling.standing import Standing
-from scheduling.supply import BoolArray, FloatArray, Free, IntArray
+from scheduling.supply import BoolArray, FloatArray, IntArray
 from scheduling.victims import Selection, choose
 
 NUM_DOMAINS_TRIED = 8
@@ -29,29 +29,8 @@ class Claim:
     place: Place
 
 
-def find_claim(standing: Standing, job: Job) -> Claim | None:
-    """The victims whose leaving lets the job start, limits and placement both; nothing if there are none
-    such.
-    """
-    rights = _rights(standing, job)
-    if rights is None:
-        return None
-    claimant = Claimant(standing, job, reclaim=rights.reclaim)
-    emptied = standing.later.copy()
-    give_back(emptied, standing.holdings.columns(), rights.slots)
-    if not _is_possible(claimant, rights.slots, emptied):
-        return None
-    rows = rows_of(claimant, standing.holdings.columns(), rights.slots)
-    for types in type_choices(claimant.request.kind):
-        selections = _selections(claimant, rights.slots, rows, types=types, emptied=emptied)
-        best = min(selections, key=Selection.rank, default=None)
-        if best is not None:
-            return _claim(claimant, best)
-    return None
-
-
 @dataclass(frozen=True, slots=True)
-class _Rights:
+class Rights:
     """The slots that may be evicted; for each queue to reclaim from, those that have to be above
     guarantee.
     """
@@ -60,7 +39,42 @@ class _Rights:
     reclaim: dict[int, tuple[int, ...]]
 
 
-def _rights(standing: Standing, job: Job) -> _Rights | None:
+class Claims:
+    """Finds claims while one plan is made. The rows of all holdings are sorted once, until a holding is
+    added.
+    """
+
+    def __init__(self, standing: Standing) -> None:
+        self._standing = standing
+        self._sorted: dict[bool, tuple[int, tuple[Rows, Rows]]] = {}
+
+    def find(self, job: Job) -> Claim | None:
+        """The victims whose leaving lets the job start, limits and placement both; nothing if there are
+        none.
+        """
+        rights = _rights(self._standing, job)
+        if rights is None:
+            return None
+        claimant = Claimant(self._standing, job, reclaim=rights.reclaim)
+        if not _limits_can_be_met(claimant, rights.slots):
+            return None
+        orders = [rows.only(rights.slots[rows.slot]) for rows in self._rows(by_part=claimant.domains.by_part)]
+        for types in type_choices(claimant.request.kind):
+            best = min(_selections(claimant, rights.slots, orders, types), key=Selection.rank, default=None)
+            if best is not None:
+                return _claim(claimant, best)
+        return None
+
+    def _rows(self, *, by_part: bool) -> tuple[Rows, Rows]:
+        columns = self._standing.holdings.columns()
+        num_slots, rows = self._sorted.get(by_part, (-1, None))
+        if rows is None or num_slots != len(columns.queue):
+            rows = _in_both_orders(columns, rows_of(self._standing, columns, by_part=by_part))
+            self._sorted[by_part] = (len(columns.queue), rows)
+        return rows
+
+
+def _rights(standing: Standing, job: Job) -> Rights | None:
     queue = standing.queue_of(job)
     reclaim = standing.tree.reclaimable(queue, job.total_milli)
     if not reclaim and job.priority <= standing.holdings.lowest_priority(queue):
@@ -70,30 +84,35 @@ def _rights(standing: Standing, job: Job) -> _Rights | None:
     preempt = (columns.queue == queue) & (columns.priority < job.priority) & (ran_long | columns.is_new)
     allowed = preempt | np.isin(columns.queue, list(reclaim))
     slots = standing.holdings.active() & columns.evictable & allowed
-    return _Rights(slots, reclaim) if slots.any() else None
+    return Rights(slots, reclaim) if slots.any() else None
 
 
-def _is_possible(claimant: Claimant, slots: BoolArray, emptied: Free) -> bool:
-    """Whether the job could start if all candidates were gone: a quick no to most searches."""
+def _limits_can_be_met(claimant: Claimant, slots: BoolArray) -> bool:
+    """Whether the limits would allow the job if all candidates were gone."""
     columns = claimant.standing.holdings.columns()
     num_queues = len(claimant.standing.tree.queues)
     gone = np.bincount(columns.queue[slots], weights=columns.amount[slots], minlength=num_queues)
-    for limited, excess in claimant.over_limits:
-        if gone[claimant.inside(limited)].sum() < excess:
-            return False
-    request = claimant.request
-    return claimant.standing.placer.most_workers(emptied, request.kind) >= request.num_workers
+    return all(gone[claimant.inside(queue)].sum() >= excess for queue, excess in claimant.over_limits)
+
+
+def _in_both_orders(columns: Columns, rows: Rows) -> tuple[Rows, Rows]:
+    """The candidates of each unit by cost for each device there; and the largest first, which needs fewer of
+    them and finds the one big victim where many small ones would use up what may be reclaimed.
+    """
+    cost = columns.cost[rows.slot]
+    by_cost = np.lexsort((rows.slot, -rows.devices, cost / np.maximum(rows.devices, 1), rows.unit))
+    by_size = np.lexsort((rows.slot, cost, -rows.devices, rows.unit))
+    return rows.only(by_cost), rows.only(by_size)
 
 
 def _selections(
-    claimant: Claimant, slots: BoolArray, rows: Rows, *, types: tuple[str, ...], emptied: Free
+    claimant: Claimant, slots: BoolArray, orders: list[Rows], types: tuple[str, ...]
 ) -> Iterator[Selection]:
     """A selection for each domain tried, and for each order of its candidates in which one was found."""
     columns, grouping = claimant.standing.holdings.columns(), claimant.domains
-    orders = [rows.only(order) for order in _orders(columns, rows)]
-    room = grouping.totals(claimant.counts(emptied))
+    counts = counts_without(claimant, columns, orders[0], free=claimant.standing.later)
     allowed = claimant.standing.placer.allowed(grouping, types)
-    possible = np.flatnonzero(allowed & (room >= claimant.request.num_workers))
+    possible = np.flatnonzero(allowed & (grouping.totals(counts) >= claimant.request.num_workers))
     for domain in _cheapest(claimant, columns, orders[0], possible):
         units = np.flatnonzero(grouping.domain == domain)
         for ordered in orders:
@@ -101,17 +120,8 @@ def _selections(
             found = choose(claimant, columns, slots, rows=inside, units=units)
             if found is not None:
                 yield found
-
-
-def _orders(columns: Columns, rows: Rows) -> tuple[IntArray, IntArray]:
-    """Two orders for the candidates of a unit: by cost for each device there; or the largest first, which
-    needs fewer of them and finds the one big victim where many small ones would use up what may be
-    reclaimed.
-    """
-    cost = columns.cost[rows.slot]
-    by_cost = np.lexsort((rows.slot, -rows.milli, cost / np.maximum(rows.milli, 1), rows.unit))
-    by_size = np.lexsort((rows.slot, cost, -rows.milli, rows.unit))
-    return by_cost, by_size
+                if len(found.chosen) == 1:  # no order finds fewer
+                    break
 
 
 def _cheapest(claimant: Claimant, columns: Columns, rows: Rows, domains: IntArray) -> IntArray:

@@ -80,7 +80,8 @@ class Topology:
     def ids_inside(self, grouping: Grouping) -> list[IntArray]:
         """For each of the supply's levels from the widest, the domain of each unit of the grouping."""
         node_of_unit = self.part_node if grouping.by_part else np.arange(len(self._supply.nodes))
-        return [self._node_ids(level)[node_of_unit] for level in self._supply.levels if level != NODE_LEVEL]
+        levels = [level for level in self._supply.levels if level not in (NODE_LEVEL, LINK_LEVEL)]
+        return [self._node_ids(level)[node_of_unit] for level in levels]
 
     def _group(self, levels: frozenset[str], *, typed: bool) -> Grouping:
         by_part = LINK_LEVEL in levels and self.splits_nodes

@@ -170,6 +170,8 @@ class _Search:
         if not useful.size:
             return []
         gained = np.minimum(offers.gained[useful], need)
-        best = useful[np.lexsort((offers.length[useful] / gained, offers.cost[useful] / gained))[0]]
+        price = offers.cost[useful] / gained
+        cheapest = np.flatnonzero(price == price.min())
+        best = useful[cheapest[np.argmin((offers.length[useful] / gained)[cheapest])]]
         last, length = best % len(rows.slot), offers.length[best]
         return [int(slot) for slot in rows.slot[last - length + 1 : last + 1]]

@@ -25,7 +25,7 @@ POLICIES = [
 
 @pytest.mark.parametrize("policy", POLICIES, ids=["fair", "spread", "strict", "minimum runtime"])
 @given(rows=snapshots())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_no_plan_breaks_an_invariant(policy: Policy, rows: Snapshot) -> None:
     """No device twice, gangs whole, limits, victims' legality, a reason for each waiting job: also a step
     later.
@@ -38,7 +38,7 @@ def test_no_plan_breaks_an_invariant(policy: Policy, rows: Snapshot) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES, ids=["fair", "spread", "strict", "minimum runtime"])
 @given(rows=snapshots())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_deciding_again_on_the_result_changes_nothing(policy: Policy, rows: Snapshot) -> None:
     """A plan that was carried out leaves nothing more to start or to evict, and keeps what it kept."""
     plan = decide(rows, NOW_MS, policy)
@@ -49,7 +49,7 @@ def test_deciding_again_on_the_result_changes_nothing(policy: Policy, rows: Snap
 
 
 @given(rows=snapshots(), seed=st.integers(0, 1000))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_order_of_the_rows_does_not_matter(rows: Snapshot, seed: int) -> None:
     """Equal rows in any order give an equal plan."""
     shuffler = random.Random(seed)
@@ -67,7 +67,7 @@ def test_the_order_of_the_rows_does_not_matter(rows: Snapshot, seed: int) -> Non
 
 
 @given(rows=snapshots())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_kept_devices_go_to_nobody_else(rows: Snapshot) -> None:
     """While victims leave one by one, what is kept stays free of other jobs until its job starts."""
     policy = Policy()
@@ -87,7 +87,7 @@ def test_kept_devices_go_to_nobody_else(rows: Snapshot) -> None:
 
 
 @given(rows=snapshots(num_waiting=1))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_job_alone_starts_or_evicts_exactly_when_brute_force_finds_a_way(rows: Snapshot) -> None:
     """One waiting job: it starts if any place is free; else it evicts if any lawful set of victims is
     enough.
@@ -100,7 +100,7 @@ def test_a_job_alone_starts_or_evicts_exactly_when_brute_force_finds_a_way(rows:
 
 
 @given(rows=snapshots())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_no_victim_is_needless(rows: Snapshot) -> None:
     """Leaving any victim in place makes the start of its beneficiary impossible."""
     plan = decide(rows, NOW_MS, Policy())

@@ -38,7 +38,7 @@ test: setup ## every test that needs no browser and no privilege
 check: setup ## what CI checks: lint, format, types, layers, house rules
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
-	$(CHECK_ENV) $(BIN)/mypy platform jobs quotas ray_runtime tests
+	$(CHECK_ENV) $(BIN)/mypy platform jobs quotas ray_runtime tests benchmarks
 	PYTHONPATH=platform:. $(BIN)/lint-imports
 	$(BIN)/python -m pytest tests/house
 

@@ -1,6 +1,4 @@
-"""Integer amounts: what one worker takes of a node, what a whole gang asks of placement, what an eviction
-loses.
-"""
+"""Integer amounts: what one worker takes, what a gang asks of placement, what an eviction loses."""
 
 from dataclasses import dataclass
 
@@ -26,9 +24,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What decides where one worker may go. Jobs of one kind fit in the same places, only in other
-    numbers.
-    """
+    """What decides where one worker may go: jobs of one kind fit in the same places."""
 
     shape: Shape
     types: tuple[str, ...]  # in order of preference; empty: any

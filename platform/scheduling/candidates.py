@@ -1,6 +1,4 @@
-"""Who could be evicted for one job, seen from each node (or link domain of a node) on which they hold
-something.
-"""
+"""Who could be evicted for one job, seen from each node (or part of a node) on which they hold something."""
 
 from dataclasses import dataclass
 
@@ -16,9 +14,7 @@ UNLIMITED = np.iinfo(np.int64).max
 
 
 class Claimant:
-    """The job that victims are sought for, and what stands in its way. `reclaim` is
-    `QueueTree.reclaimable`.
-    """
+    """The job that victims are sought for, and what stands in its way (`reclaim`: see `reclaimable`)."""
 
     def __init__(self, standing: Standing, job: Job, *, reclaim: dict[int, tuple[int, ...]]) -> None:
         self.standing = standing
@@ -164,9 +160,7 @@ def _by_node(standing: Standing, columns: Columns) -> Rows:
 
 
 def _by_part(standing: Standing, columns: Columns, rows: Rows) -> Rows:
-    """A row for each part of the node instead: the devices in that part, but what is held of the whole
-    node.
-    """
+    """A row for each part of the node: the devices in that part, the processors and memory of the node."""
     topology = standing.topology
     num_parts = len(topology.part_node)
     per_node = np.bincount(topology.part_node, minlength=len(standing.supply.nodes))

@@ -28,9 +28,7 @@ def decide(snapshot: Snapshot, now_ms: int, policy: Policy) -> Plan:
 
 
 class _Pass:
-    """Sweeps over the waiting jobs. `ahead`: under strict order, behind which waiting job each blocked one
-    stands.
-    """
+    """Sweeps over the waiting jobs. `ahead`: behind which job each one stands that strict order blocks."""
 
     def __init__(self, standing: Standing) -> None:
         self._standing = standing

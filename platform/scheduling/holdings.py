@@ -1,6 +1,4 @@
-"""Who holds what: the jobs that hold devices as columns, so that a search for victims is arithmetic on
-arrays.
-"""
+"""Who holds what, as columns, so that a search for victims is arithmetic on arrays."""
 
 import math
 from collections.abc import Iterable

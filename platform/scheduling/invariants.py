@@ -25,9 +25,7 @@ from scheduling.snapshot import Snapshot
 
 
 def check(snapshot: Snapshot, plan: Plan) -> list[str]:
-    """Violations of: whole gangs on allowed places, nothing promised twice, limits, victims' legality,
-    reasons.
-    """
+    """What is wrong with gangs, places, things promised twice, limits, victims or reasons."""
     books = _Books(snapshot, plan)
     return [
         *books.check_gangs(),
@@ -195,9 +193,7 @@ class _Books:
         return chain
 
     def _unlawful_reclaims(self) -> Iterator[str]:
-        """A claimant's queue ends within its guarantee; a victim's queue is above its own until the last
-        one.
-        """
+        """A claimant's queue ends within its guarantee; a victim's is above its own until the last one."""
         reclaims = [each for each in self.plan.evictions if each.kind is EvictionKind.RECLAIM]
         claimants = {each.beneficiary: self.jobs[each.beneficiary] for each in reclaims}
         for path in sorted({job.queue for job in claimants.values()}):
@@ -217,9 +213,7 @@ class _Books:
             yield f"{path} reclaims beyond its guarantee"
 
     def _most_used(self, path: QueuePath) -> int:
-        """What the queue holds at most while the plan is made: now, with all starts, also those that gave
-        way.
-        """
+        """What the queue holds at most while the plan is made: with all starts, also those that gave way."""
         evicted = [self.jobs[name] for name in self.evicted]
         held = self._usage([*self.staying.values(), *evicted])[path]
         gave_way = sum(

@@ -56,9 +56,7 @@ class Measures:
         return self._free[key]
 
     def is_enough(self, free: Free, job: Job) -> bool:
-        """Whether enough is free in total, wherever it is; for a job without accelerators, of what it
-        needs.
-        """
+        """Whether enough is free in total (of what it needs, for a job without accelerators)."""
         kind = self._kind(job)
         if job.total_milli:
             return self.free_milli(free, kind) >= job.total_milli
@@ -101,9 +99,7 @@ class Measures:
         return self._kept[job]
 
     def main_keeper(self, job: Job) -> JobId:
-        """Of the jobs for which a place is kept that this one could use, the one with the largest free
-        part.
-        """
+        """Of the jobs for which a place is kept that this one could use, that with the largest free part."""
         if job.types not in self._keepers:
             nodes, index = self._nodes_of(self._kind(job)), self._standing.supply.index
             keeps = self._standing.keeps

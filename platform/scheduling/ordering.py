@@ -1,6 +1,4 @@
-"""Whose turn it is: between queues by share (or one line for all), inside a queue by priority, then submit
-time.
-"""
+"""Whose turn it is: between queues by share (or one line for all), inside by priority and submit time."""
 
 import heapq
 from collections.abc import Iterable, Iterator

@@ -42,9 +42,7 @@ class Placer:
         return int(totals.max()) if totals.size else 0
 
     def totals(self, free: Free, kind: Kind) -> IntArray:
-        """Workers of a kind that each domain of the required levels holds; 0 where its type is not
-        allowed.
-        """
+        """Workers of a kind that each domain of the required levels holds; 0 on other types."""
         grouping = self.required(kind)
         counts = grouping.totals(self.workers(free, kind.shape, by_part=grouping.by_part))
         return np.where(self.allowed(grouping, kind.types), counts, 0)
@@ -68,9 +66,7 @@ class Placer:
         return next((place for place in found if place is not None), None)
 
     def type_on(self, placement: Placement, kind: Kind) -> str | None:
-        """The accelerator type of a gang placed like this; nothing if its types or levels forbid the
-        placement.
-        """
+        """The accelerator type of a gang placed like this; nothing if its types or levels forbid it."""
         grouping = self.required(kind)
         units = self._units(placement, by_part=grouping.by_part)
         domains = {int(grouping.domain[unit]) if unit != NOWHERE else NOWHERE for unit in units}
@@ -80,9 +76,7 @@ class Placer:
         return self._type_name(grouping, domain)
 
     def workers(self, free: Free, shape: Shape, *, by_part: bool) -> IntArray:
-        """How many workers of a shape each unit holds: the scarcest of devices, processors and memory
-        decides.
-        """
+        """How many workers of a shape each unit holds: the scarcest resource decides."""
         nodes = self._topology.part_node if by_part else np.arange(len(free.cpus))
         counts = np.where(free.open[nodes], self.workers_by_devices(free, shape, by_part=by_part), 0)
         if shape.cpus_milli:
@@ -132,9 +126,7 @@ class Placer:
         return self._topology.rungs(request.kind.required, wished, typed=request.kind.is_typed)
 
     def _choose(self, fitting: IntArray, grouping: Grouping, totals: IntArray) -> int:
-        """The smallest domain, then the one with the least room left (spreading: the most room), then by
-        order.
-        """
+        """The smallest domain, then the one with the least room (spreading: the most), then by order."""
         if self._packing is Packing.SPREAD:
             return int(fitting[np.argmax(totals[fitting])])
         return int(fitting[np.lexsort((fitting, totals[fitting], grouping.size[fitting]))[0]])

@@ -31,7 +31,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """The slots that may be evicted; for each queue to reclaim from, those that have to be above
+    """The slots that may be evicted, and for each queue to reclaim from, those that must be above
     guarantee.
     """
 
@@ -40,18 +40,14 @@ class Rights:
 
 
 class Claims:
-    """Finds claims while one plan is made. The rows of all holdings are sorted once, until a holding is
-    added.
-    """
+    """Finds claims while one plan is made. Rows are sorted once, until a holding is added."""
 
     def __init__(self, standing: Standing) -> None:
         self._standing = standing
         self._sorted: dict[bool, tuple[int, tuple[Rows, Rows]]] = {}
 
     def find(self, job: Job) -> Claim | None:
-        """The victims whose leaving lets the job start, limits and placement both; nothing if there are
-        none.
-        """
+        """The victims whose leaving lets the job start, limits and placement both, if there are any."""
         rights = _rights(self._standing, job)
         if rights is None:
             return None

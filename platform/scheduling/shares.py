@@ -25,9 +25,7 @@ class LimitHit:
 
 
 class QueueTree:
-    """Queues by number, in path order. A queue that a job names and nobody defined has no guarantee and no
-    limit.
-    """
+    """Queues by number, in path order. One that a job names and nobody defined has no guarantee, no limit."""
 
     def __init__(self, queues: Iterable[Queue], *, named: Iterable[QueuePath]) -> None:
         rows = {queue.path: queue for queue in queues}
@@ -62,9 +60,7 @@ class QueueTree:
         return next((self._hit(q, 0, 0) for q in self._limited(queue) if wanted > self._limit(q)), None)
 
     def limit_now(self, queue: int, wanted: int, *, own_claim: int = 0) -> LimitHit | None:
-        """The nearest limit in the way of a start now, or of the starts that were promised to others
-        before.
-        """
+        """The nearest limit in the way of a start now, or of starts that were promised to others."""
         for number in self._limited(queue) if wanted else ():
             claimed = self.claimed[number] - own_claim
             if self.used[number] + wanted > self._limit(number):
@@ -116,16 +112,12 @@ class QueueTree:
         return self.staying[queue] - gone > self.guarantees[queue]
 
     def _reach(self, chain: tuple[int, ...], wanted: int) -> int:
-        """How far up the common ancestor may be: the first queue of the chain that would pass its
-        guarantee.
-        """
+        """How far up the common ancestor may be: the first queue that would pass its guarantee."""
         passing = (step for step, q in enumerate(chain) if not self.within_guarantee(q, wanted))
         return next(passing, len(chain))
 
     def _paths_below_common(self, chain: tuple[int, ...], other: int) -> tuple[int, tuple[int, ...]]:
-        """Where the other's chain meets this one (its length: above the roots), and the other's part below
-        that.
-        """
+        """Where the other's chain meets this one (at the end: above the roots), and its part below that."""
         theirs = self.chains[other]
         below = [number for number in theirs if number not in chain]
         meets = chain.index(theirs[len(below)]) if len(below) < len(theirs) else len(chain)
@@ -141,9 +133,7 @@ class QueueTree:
             step = self.number.get(parent) if parent is not None else None
 
     def _effective_guarantees(self) -> list[int]:
-        """A parent guarantees at least what its children are guaranteed, also where nobody wrote that
-        down.
-        """
+        """A parent guarantees at least what its children are guaranteed, written down or not."""
         effective = [queue.guarantee_milli for queue in self.queues]
         of_children = [0] * len(self.queues)
         for number in sorted(range(len(self.queues)), key=lambda q: -len(self.chains[q])):

@@ -98,9 +98,7 @@ class Standing:
         self._settle(footprint)
 
     def take_back(self, job: Job) -> None:
-        """The job does not start in this plan after all; it waits again, and is not taken back a second
-        time.
-        """
+        """The job does not start in this plan after all. It waits again; its next start in it is final."""
         del self.starts[job.id]
         self.gave_way.add(job.id)
         holding = self.holdings.remove(job.id)

@@ -17,9 +17,7 @@ NOWHERE = -1
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Units grouped into domains. With types kept apart, a domain holds units of one accelerator type
-    only.
-    """
+    """Units grouped into domains. With types kept apart, a domain is of one accelerator type."""
 
     domain: IntArray  # of each unit, or NOWHERE
     num_domains: int
@@ -61,9 +59,7 @@ class Topology:
     def rungs(
         self, required: tuple[str, ...], wished: tuple[str, ...], *, typed: bool
     ) -> tuple[Grouping, ...]:
-        """The groupings to try in turn: each wished level inside the required ones, last the required
-        alone.
-        """
+        """The groupings to try in turn: each wished level inside the required ones, then these alone."""
         key = (required, wished, typed)
         if key not in self._ladders:
             bound = frozenset(required)
@@ -134,9 +130,7 @@ class Topology:
 
 
 def _wider_levels(levels: tuple[str, ...], level: str) -> tuple[str, ...]:
-    """Domains of equal name in different wider domains are different ones; a label outside the tree stands
-    alone.
-    """
+    """Equal names in different wider domains are different domains; a label outside the tree stands alone."""
     return levels[: levels.index(level)] if level in levels else ()
 
 

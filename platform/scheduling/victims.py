@@ -1,10 +1,9 @@
-"""Chooses victims inside one domain: greedily by lost work per worker gained, then spares whoever is not
-needed.
+"""Chooses victims inside one domain: greedily by lost work, then spares whoever is not needed.
 
-Greedy: in each round the candidates of each unit are seen as leaving one after another, in a fixed order,
-and the prefix with the least cost / workers gained leaves. Then each is put back if the job can start all
-the same, dearest first. Fewer victims never free more, so in the end none could stay: the choice is minimal
-by construction.
+Greedy: in each round each candidate is seen as leaving alone, and those of each unit one after another in a
+fixed order; what has the least cost / workers gained leaves. Then each victim is put back if the job can
+start all the same, dearest first. Fewer victims never free more, so in the end none could stay: the choice
+is minimal by construction.
 """
 
 from collections.abc import Iterator
@@ -31,11 +30,10 @@ class Selection:
         self._largest = [0] * len(claimant.standing.tree.queues)  # victim that was ever chosen in it
 
     def may_add(self, slot: int) -> bool:
-        """Reclaim only while every queue on the victim's side is above its guarantee, earlier victims
-        gone.
+        """Reclaim only while every queue on the victim's side is above its guarantee.
 
-        Most are allowed if the largest goes last; then the others have to leave the queue above its
-        guarantee: usage - (sum of victims - largest victim) > guarantee.
+        Most victims are allowed if the largest goes last, so all others have to leave the queue above it:
+        usage - (sum of victims - largest victim) > guarantee.
         """
         amount = int(self._columns.amount[slot])
         path = self._claimant.reclaim.get(int(self._columns.queue[slot]), ())
@@ -60,9 +58,7 @@ class Selection:
         return next((queue for queue, excess in over if self._gone[queue] < excess), None)
 
     def suffices(self) -> bool:
-        """Whether the job could start without the chosen ones: limits and placement, anywhere it is
-        allowed.
-        """
+        """Whether the job could start without the chosen ones, anywhere: limits and placement."""
         if self.missing_limit() is not None:
             return False
         request = self._claimant.request
@@ -149,9 +145,7 @@ class _Search:
         return self._claimant.request.num_workers - int(counts[self._units].sum())
 
     def _add(self, slot: int) -> bool:
-        """Adds a victim; if its queue may not give that much, none of at least its size may be chosen any
-        more.
-        """
+        """Adds a victim; if its queue may not give that much, none as large of it is considered any more."""
         if self.selection.may_add(slot):
             self.selection.add(slot)
             self._left[slot] = False

@@ -1,6 +1,4 @@
-"""Hypothesis strategies: small clusters that are consistent (nobody holds what another holds), and what
-follows a plan.
-"""
+"""Hypothesis strategies: small clusters on which nobody holds what another holds; what follows a plan."""
 
 from dataclasses import replace
 

@@ -25,9 +25,7 @@ def play(name: str) -> VirtualCluster:
 
 
 def differences(seen: Seen, check: Case) -> list[str]:
-    """How the state differs from what a check states; what it says in words is left to the case's own
-    test.
-    """
+    """How the state differs from what a check states; what it says in words has a test of its own."""
     usage = {queue: seen.usage.get(queue, 0) for queue in check.get("usage", {})}
     reasons = {name: seen.reasons.get(name) for name in check.get("reason", {})}
     meant = {name: code.replace("held", "kept_for_other") for name, code in check.get("reason", {}).items()}

@@ -128,9 +128,7 @@ def test_the_checker_names(name: str) -> None:
 
 
 def test_the_last_victim_may_bring_its_queue_below_its_guarantee() -> None:
-    """Three devices with one guaranteed: after the small victim it is still above, so the large one may go
-    too.
-    """
+    """Three devices, one guaranteed: after the small victim it is still above, so the large one may go."""
     evictions = (*evict("more", "any", RECLAIM), *evict("their", "any", RECLAIM))
     assert check(ROWS, made(keeps={"any": "n2:1 n2:2"}, evictions=evictions)) == []
 

@@ -27,9 +27,7 @@ POLICIES = [
 @given(rows=snapshots())
 @settings(max_examples=60, deadline=None)
 def test_no_plan_breaks_an_invariant(policy: Policy, rows: Snapshot) -> None:
-    """No device twice, gangs whole, limits, victims' legality, a reason for each waiting job: also a step
-    later.
-    """
+    """Devices, gangs, limits, victims, reasons: now, and a step later when the victims are gone."""
     plan = decide(rows, NOW_MS, policy)
     assert check(rows, plan) == []
     later = gone(carried_out(rows, plan, now_ms=NOW_MS))
@@ -89,9 +87,7 @@ def test_kept_devices_go_to_nobody_else(rows: Snapshot) -> None:
 @given(rows=snapshots(num_waiting=1))
 @settings(max_examples=150, deadline=None)
 def test_a_job_alone_starts_or_evicts_exactly_when_brute_force_finds_a_way(rows: Snapshot) -> None:
-    """One waiting job: it starts if any place is free; else it evicts if any lawful set of victims is
-    enough.
-    """
+    """It starts if any place is free; else it evicts if any lawful set of victims is enough."""
     job = next(row for row in rows.jobs if row.phase is JobPhase.WAITING)
     plan = decide(rows, NOW_MS, Policy())
     best = brute.cheapest_victims(rows, job, now_ms=NOW_MS)

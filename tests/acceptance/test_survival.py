@@ -73,15 +73,15 @@ def test_the_portal_may_die_without_a_line_or_an_outcome_lost(
 
 def test_a_killed_worker_leads_to_a_resumed_gang(live_platform: LivePlatform, member: httpx.Client) -> None:
     """kill -9 of one rank: the gang starts again from its checkpoint, and the history has each step once."""
-    made = _train(member, steps=60)
-    wait_step(member, made["id"], 12)
-    victim = _rank(made["id"], 1)
-    victim.kill()
+    made = _train(member, steps=150)
+    saved = wait_until(lambda: job(member, made["id"])["saved_at"], seconds=120, what="a whole checkpoint")
+    assert saved
+    _rank(made["id"], 1).kill()
     wait_until(lambda: job(member, made["id"])["num_attempts"] == 2, seconds=60, what="a second attempt")
-    ended = _ends_well(member, made, steps=60)
+    ended = _ends_well(member, made, steps=150)
     first, second = attempts(member, made["id"])
     assert (first["end_cause"], ended["retries_used"]) == ("program_failed", 1)
-    assert second["resumed_step"] >= 10
+    assert second["resumed_step"] >= 5
 
 
 def test_the_conductor_may_die_and_training_does_not_notice(

@@ -46,9 +46,13 @@ def open_attempt(placement: Placement, *, accelerator_type: str) -> Effect:
         )
         total = job.num_workers * job.accelerators_milli
         hold(holder_id=attempt.id, queue_id=job.queue_id, amount_milli=total, user_id=job.owner_id, now=now)
-        attempt.save()
         job.num_attempts = attempt.number
-        _order(attempt, OrderKind.LAUNCH, launch_spec(job, attempt).to_json(), now=now)
+        launch = launch_spec(job, attempt)
+        attempt.command_seq = 1
+        attempt.save(force_insert=True)
+        enqueue_command(
+            attempt_id=attempt.id, seq=1, kind=OrderKind.LAUNCH, payload=launch.to_json(), now=now
+        )
         nodes = sorted({worker.node for worker in placement})
         return Done(attempt_id=attempt.id, data={"attempt": attempt.number, "nodes": nodes, "milli": total})
 
@@ -71,7 +75,7 @@ def order_stop(intent: StopIntent, *, reason: str, data: dict[str, Any] | None =
         order = StopOrder(intent=intent, grace_seconds=job.grace_seconds, reason=reason)
         attempt.stop_ordered_at = attempt.stop_ordered_at or now
         attempt.save(update_fields=["stop_ordered_at"])
-        _order(attempt, OrderKind.STOP, order.to_json(), now=now)
+        _order_stop(attempt, order, now=now)
         return Done(attempt_id=attempt.id, data={"attempt": attempt.number, **(data or {})})
 
     return effect
@@ -102,7 +106,7 @@ def close_attempt(end: AttemptEnd) -> Effect:
 def stop_again(attempt: Attempt, *, now: datetime) -> None:
     """Order the cluster to drop an attempt that has ended here; the ledger has nothing of it any more."""
     order = StopOrder(intent=StopIntent.CANCEL, grace_seconds=0, reason="ended")
-    _order(attempt, OrderKind.STOP, order.to_json(), now=now)
+    _order_stop(attempt, order, now=now)
 
 
 def is_live(attempt_id: UUID) -> bool:
@@ -116,8 +120,14 @@ def _close_orders(attempt: Attempt, *, now: datetime) -> None:
     mark_orders_done(orders.values_list("id", flat=True), now=now)
 
 
-def _order(attempt: Attempt, kind: OrderKind, payload: dict[str, Any], *, now: datetime) -> None:
+def _order_stop(attempt: Attempt, order: StopOrder, *, now: datetime) -> None:
     """The attempt's next order. The caller holds the job's lock, so numbers are given out one at a time."""
     attempt.command_seq += 1
     attempt.save(update_fields=["command_seq"])
-    enqueue_command(attempt_id=attempt.id, seq=attempt.command_seq, kind=kind, payload=payload, now=now)
+    enqueue_command(
+        attempt_id=attempt.id,
+        seq=attempt.command_seq,
+        kind=OrderKind.STOP,
+        payload=order.to_json(),
+        now=now,
+    )

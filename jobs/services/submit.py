@@ -5,7 +5,6 @@ from datetime import datetime
 from uuid import UUID, uuid4
 
 from django.conf import settings
-from django.db import transaction
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
@@ -15,11 +14,10 @@ from accounts.selectors import role_of
 from artifacts.models import Checkpoint, CheckpointState, CodeArchive
 from artifacts.scratch import Readable
 from artifacts.services import store_code
-from eventlog.wakeups import wake_tick
 from jobs import spec
 from jobs.lifecycle import Cause, State
 from jobs.models import Job
-from jobs.services.transition import record_event
+from jobs.services.transition import store_new
 from jobs.spec_model import MAX_PRIORITY, PRIORITIES, JobSpec
 from quotas.models import Queue
 from quotas.selectors import chain_rows, queues_for, visible_queues
@@ -46,11 +44,8 @@ def submit_job(*, user: User, document: object, code: CodeArchive | None, now: d
     Raises `Invalid` with every problem at once, `Forbidden` for a viewer.
     """
     submission = check_submission(user=user, document=document, code=code)
-    with transaction.atomic():
-        job = _job_of(submission, owner=user, now=now)
-        job.save(force_insert=True)
-        record_event(job, "submitted", now=now, cause=Cause.SUBMITTED, actor_id=user.pk, data=_submitted(job))
-        wake_tick()
+    job = _job_of(submission, owner=user, now=now)
+    store_new(job, now=now, actor_id=user.pk, data=_submitted(job))
     return job
 
 

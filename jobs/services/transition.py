@@ -105,6 +105,15 @@ def transition_locked(job: Job, *, step: Step, now: datetime) -> Job:
     return job
 
 
+def store_new(job: Job, *, now: datetime, actor_id: int, data: Mapping[str, Any]) -> None:
+    """Insert a job that has just been submitted, with its first event, and let the engine look at it."""
+    with transaction.atomic():
+        job.event_seq = 1
+        job.save(force_insert=True)
+        _append(job, "submitted", now=now, cause=Cause.SUBMITTED, actor_id=actor_id, data=data)
+        wake_tick()
+
+
 def record_event(
     job: Job,
     kind: str,

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, JsonResponse, QueryDict
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
@@ -64,11 +65,11 @@ def log_choice(query: QueryDict, attempts: Sequence[Attempt]) -> LogChoice:
     number = _number(query, "attempt", default=attempts[-1].number)
     attempt = next((attempt for attempt in attempts if attempt.number == number), None)
     if attempt is None:
-        raise NotFound(kind="attempt", id=number)
+        raise NotFound(kind=_("attempt"), id=number)
     ranks = tuple(worker["rank"] for worker in attempt.placement) or (0,)
     rank = _number(query, "rank", default=ranks[0])
     if rank not in ranks:
-        raise NotFound(kind="rank", id=rank)
+        raise NotFound(kind=_("worker"), id=rank)
     is_pinned = "attempt" in query
     stream = Stream.objects.filter(attempt_id=attempt.id, name=stream_name(rank, StreamKind.LOG)).first()
     if stream is None:

@@ -81,7 +81,7 @@ def sums_of(rows: Sequence[QueueRow]) -> dict[str, int]:
     return {
         "guarantee_milli": sum(row.guarantee_milli for row in tops),
         "used_milli": sum(row.used_milli for row in tops),
-        "borrowed_milli": sum(row.borrowed_milli for row in rows if row.team),
+        "borrowed_milli": sum(row.borrowed_milli for row in tops),
     }
 
 

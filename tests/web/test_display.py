@@ -44,6 +44,15 @@ def test_span(seconds: float, text: str) -> None:
         assert display.span(timedelta(seconds=seconds)) == text
 
 
+@pytest.mark.parametrize(
+    ("kept", "text"), [("50 steps", "50 steps"), ("1 steps", "1 step"), ("300s", "5m 00s"), ("auto", "auto")]
+)
+def test_interval(kept: str, text: str) -> None:
+    """As the job file keeps it."""
+    with translation.override("en"):
+        assert display.interval(kept) == text
+
+
 def test_every_state_has_a_word_and_a_colour() -> None:
     """A new state without one would show as an error."""
     for state in State:

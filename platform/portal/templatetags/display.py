@@ -6,7 +6,7 @@ from django import template
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext, ngettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
 from jobs.models import JobState
@@ -98,6 +98,17 @@ def _two_units(seconds: int) -> str:
     if seconds < DAY:
         return gettext("%(h)dh %(m)02dm") % {"h": seconds // HOUR, "m": seconds % HOUR // MINUTE}
     return gettext("%(d)dd %(h)dh") % {"d": seconds // DAY, "h": seconds % DAY // HOUR}
+
+
+@register.filter
+def interval(text: str) -> str:
+    """How often checkpoints are saved, as a job file keeps it ("50 steps", "300s"), in the reader's words."""
+    number, _space, _unit = text.removesuffix("s").partition(" ")
+    if not number.isdecimal():
+        return text
+    if text.endswith("steps"):
+        return ngettext("%(number)s step", "%(number)s steps", int(number)) % {"number": grouped(int(number))}
+    return span(float(number))
 
 
 @register.filter

@@ -1,6 +1,7 @@
 """The layers of `docs/architecture.md` hold: import-linter's contracts, and what it cannot express."""
 
 import ast
+import re
 import subprocess
 import sys
 
@@ -11,6 +12,8 @@ from tests.support.code import ROOT, modules
 DJANGO_ROOMS = ("platform/", "jobs/", "quotas/")
 NOT_THE_SERVER = ("platform/gangline/", "platform/scheduling/")
 SKELETON = "platform/gangline/skeleton/"  # files that `gangline init` copies for a user
+APPS = ("accounts.", "artifacts.", "cluster.", "eventlog.", "jobs.", "quotas.", "telemetry.")
+EDGE = re.compile(r"\.(api|\w+_api|views|tasks|admin|management|\w+_urls|urls|serializers)(\.|$)")
 # What of the runtime the server may import: what both sides say, which parameters recipes take, how the
 # conductor is launched, and how the supervisor starts Ray's processes.
 SHARED = {"protocol", "recipe_params", "launcher", "local"}
@@ -40,6 +43,20 @@ def test_the_server_knows_of_the_runtime_only_what_is_shared() -> None:
         if module not in SHARED
     }
     assert found == set()
+
+
+def test_nothing_inside_an_app_imports_an_edge() -> None:
+    """Edges parse, call one service or selector, render; other edges and the project alone import them."""
+    found = [
+        f"{name}: {part}"
+        for name, tree in modules().items()
+        if name.startswith(DJANGO_ROOMS)
+        and not name.startswith((*NOT_THE_SERVER, "platform/portal/"))
+        and not EDGE.search(name.removesuffix(".py").replace("/", "."))
+        for part in _imported(tree)
+        if part.startswith(APPS) and EDGE.search(part)
+    ]
+    assert found == []
 
 
 @pytest.mark.parametrize("name", sorted(SHARED - {"launcher"}))

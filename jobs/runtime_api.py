@@ -4,6 +4,7 @@ Plain Django views: bodies are raw, and nothing here is for people. The conducto
 is answered beside Django; here it is answered at once.
 """
 
+import logging
 import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -27,8 +28,10 @@ from jobs.services.ingest import ingest_reports
 from jobs.services.orders import finish_orders, take_orders, take_over
 from jobs.services.streams import take_stream
 from jobs.spec_reading import Reading
-from ray_runtime.protocol import Inventory, Report, attempt_token
+from ray_runtime.protocol import Inventory, Report, ReportKind, attempt_token
 from refusals import Invalid, NotFound, Problem
+
+logger = logging.getLogger(__name__)
 
 MOST_STREAM_BYTES = 16 * 2**20  # of one append
 MOST_REPORT_BYTES = 16 * 2**20  # an inventory of 10,000 nodes has about 5 MB
@@ -71,9 +74,7 @@ def epoch(request: HttpRequest) -> HttpResponse:
     """A new conductor takes over."""
     body = _mapping(request, "incarnation")
     taken = take_over(incarnation=_text(body, "incarnation"), now=timezone.now())
-    return JsonResponse(
-        {"epoch": taken.epoch, "attempts": [launched.to_json() for launched in taken.attempts]}
-    )
+    return JsonResponse(taken.to_json())
 
 
 @_of_conductor("GET", "HEAD", "POST")
@@ -97,7 +98,7 @@ def reports(request: HttpRequest) -> HttpResponse:
     acked = ingest_reports(
         epoch=_number(body, "epoch"),
         incarnation=_text(body, "incarnation"),
-        reports=wire.read_each(Report, body.get("reports")),
+        reports=_reports(body.get("reports")),
         now=timezone.now(),
     )
     return JsonResponse({"acked": acked})
@@ -181,6 +182,27 @@ def _text(body: Mapping[str, Any], key: str) -> str:
     if value is None or reading.problems:
         raise Invalid(details=reading.problems or [Problem(key, _("is required"))])
     return value
+
+
+def _reports(told: object) -> list[Report]:
+    """The reports; one that cannot be read counts, with its number, as one that changes nothing.
+
+    Refusing it would leave a gap that no later report could ever close.
+    """
+    if not isinstance(told, list):
+        raise Invalid(details=[Problem("reports", _("must be a list"))])
+    return [_report(item) for item in told]
+
+
+def _report(item: object) -> Report:
+    try:
+        return wire.read(Report, item)
+    except Invalid:
+        seq = item.get("seq") if isinstance(item, dict) else None
+        if not _is_number(seq):
+            raise
+        logger.error("a report of the conductor cannot be read and is passed over: %r", item)
+        return Report(seq=int(seq or 0), kind=ReportKind.STOPPING, job_id="", attempt_id="", at_ms=0)
 
 
 def _number(body: Mapping[str, Any], key: str) -> int:

@@ -31,13 +31,6 @@ def read(kind: type[T], data: object) -> T:
     return value
 
 
-def read_each(kind: type[T], data: object) -> list[T]:
-    """A list of them."""
-    if not isinstance(data, list):
-        raise _refused(kind, "")
-    return [read(kind, item) for item in data]
-
-
 def uuid_or_none(text: object) -> UUID | None:
     """The id that a text names, if it names one."""
     try:

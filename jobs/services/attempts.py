@@ -60,9 +60,9 @@ def open_attempt(placement: Placement, *, accelerator_type: str) -> Effect:
 
 
 def mark_running(job: Job, now: datetime) -> Done:
-    """Every worker of the gang has been started."""
+    """Every worker of the gang has been started. A repeat keeps the first time: its limit counts from there."""
     attempt = live_attempt(job)
-    attempt.running_at = now
+    attempt.running_at = attempt.running_at or now
     attempt.save(update_fields=["running_at"])
     return Done(attempt_id=attempt.id, data={"attempt": attempt.number})
 

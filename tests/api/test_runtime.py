@@ -195,30 +195,43 @@ def test_an_older_epoch_is_refused_everywhere(face: Face) -> None:
 
 
 GOOD_REPORT = {"seq": 1, "kind": "ended", "job_id": "x", "attempt_id": "x", "at_ms": 0, "cause": "completed"}
-BAD_REPORTS: list[object] = [
+NO_REPORTS: list[object] = [
     None,
     {},
     "x",
     [None],
     [{}],
-    [{**GOOD_REPORT, "kind": "unknown"}],
     [{**GOOD_REPORT, "seq": "1"}],
     [{**GOOD_REPORT, "seq": 2**80}],
     [{**GOOD_REPORT, "seq": True}],
-    [{**GOOD_REPORT, "cause": 7}],
-    [{**GOOD_REPORT, "message": None}],
-    [{**GOOD_REPORT, "message": ["x"]}],
-    [{**GOOD_REPORT, "last_lines": "x", "finished": "yes"}],
-    [{**GOOD_REPORT, "last_lines": [1]}],
-    [{**GOOD_REPORT, "exit_code": 1.5}],
-    [{**GOOD_REPORT, "node": {}}],
-    [{key: value for key, value in GOOD_REPORT.items() if key != "attempt_id"}],
+]
+BAD_REPORTS: list[dict[str, object]] = [
+    {**GOOD_REPORT, "kind": "unknown"},
+    {**GOOD_REPORT, "cause": 7},
+    {**GOOD_REPORT, "message": None},
+    {**GOOD_REPORT, "message": ["x"]},
+    {**GOOD_REPORT, "last_lines": "x", "finished": "yes"},
+    {**GOOD_REPORT, "last_lines": [1]},
+    {**GOOD_REPORT, "exit_code": 1.5},
+    {**GOOD_REPORT, "node": {}},
+    {key: value for key, value in GOOD_REPORT.items() if key != "attempt_id"},
 ]
 
 
-def test_bad_reports_are_422(face: Face) -> None:
+def test_an_unreadable_report_counts_and_changes_nothing(face: Face) -> None:
+    """The ones behind it are taken in: a gap in the numbers could never be closed."""
+    job, attempt = face.world.running()
+    numbered = [{**bad, "seq": number + 1} for number, bad in enumerate(BAD_REPORTS)]
+    last = len(numbered) + 1
+    ended = report(last, attempt, ReportKind.ENDED, cause=EndCause.COMPLETED)
+    body = {"epoch": face.world.epoch, "incarnation": "c9", "reports": [*numbered, ended]}
+    assert conductor("POST", protocol.REPORTS_PATH, body).json() == {"acked": last}
+    assert fresh(job).state == "succeeded"
+
+
+def test_what_are_no_reports_is_422(face: Face) -> None:
     """Refused whole: the conductor's number stays where it was."""
-    for reports in BAD_REPORTS:
+    for reports in NO_REPORTS:
         body = {"epoch": face.world.epoch, "incarnation": "c9", "reports": reports}
         assert conductor("POST", protocol.REPORTS_PATH, body).status_code == 422, reports
 

@@ -138,3 +138,11 @@ def test_an_ending_without_a_cause_is_unknown(world: World) -> None:
     _job, attempt = world.running()
     world.report(attempt, ReportKind.ENDED)
     assert fresh(attempt.job_id).node_retries_used == 1
+
+
+def test_running_told_again_keeps_the_first_time(world: World) -> None:
+    """A rebuilt conductor may repeat it; the time limit counts from the first."""
+    job, attempt = world.running()
+    world.report(attempt, ReportKind.RUNNING, now=at(50))
+    assert Attempt.objects.get(id=attempt.id).running_at == at(0)
+    assert fresh(job).version == job.version

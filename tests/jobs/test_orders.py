@@ -6,7 +6,7 @@ from cluster.errors import StaleEpoch
 from eventlog.models import Command
 from jobs.services.orders import REDELIVERED_AFTER, finish_orders, take_orders, take_over
 from jobs.services.stop import cancel_job
-from ray_runtime.protocol import LaunchSpec, OrderKind
+from ray_runtime.protocol import LaunchSpec, OrderKind, ReportKind
 from tests.jobs.builders import World, at
 
 
@@ -56,6 +56,7 @@ def test_a_new_conductor_is_told_what_lives_and_gets_unfinished_orders_at_once(w
     assert taken.epoch == world.epoch + 1
     assert [launch.attempt_id for launch in taken.attempts] == [str(first.id), str(second.id)]
     assert taken.attempts[0] == LaunchSpec.from_json(Command.objects.get(attempt_id=first.id).payload)
+    assert taken.reported == {str(first.id): "running"}
     again = take_orders(epoch=taken.epoch, now=at(2.2))
     assert [order.attempt_id for order in again] == [str(second.id)]
 
@@ -64,3 +65,12 @@ def test_the_conductor_in_charge_may_ask_again(world: World) -> None:
     """The answer to its taking over was lost: the same epoch."""
     first = take_over(incarnation="conductor-2", now=at(1))
     assert take_over(incarnation="conductor-2", now=at(2)).epoch == first.epoch
+
+
+def test_a_new_conductor_learns_which_reports_are_stored(world: World) -> None:
+    """So that it repeats none."""
+    silent, forming = world.place(world.submit()), world.place(world.submit(), nodes=("n2",))
+    world.report(forming, ReportKind.FORMING)
+    reported = take_over(incarnation="conductor-2", now=at(1)).reported
+    assert reported == {str(forming.id): "forming"}
+    assert str(silent.id) not in reported

@@ -60,7 +60,7 @@ def open_attempt(placement: Placement, *, accelerator_type: str) -> Effect:
 
 
 def mark_running(job: Job, now: datetime) -> Done:
-    """Every worker of the gang has been started. A repeat keeps the first time: its limit counts from there."""
+    """Every worker of the gang has been started. A repeat keeps the first time: the limit counts from it."""
     attempt = live_attempt(job)
     attempt.running_at = attempt.running_at or now
     attempt.save(update_fields=["running_at"])

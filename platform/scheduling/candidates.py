@@ -7,10 +7,9 @@ import numpy as np
 from scheduling.amounts import DEVICE_MILLI
 from scheduling.holdings import Columns
 from scheduling.model import Job
+from scheduling.placement import UNBOUNDED
 from scheduling.standing import Standing
 from scheduling.supply import BoolArray, Free, IntArray
-
-UNLIMITED = np.iinfo(np.int64).max
 
 
 class Claimant:
@@ -132,7 +131,7 @@ def _offers(
 def _workers_by_devices(claimant: Claimant, rows: Rows, first: IntArray, free: Free) -> IntArray:
     shape, placer, by_part = claimant.shape, claimant.standing.placer, claimant.domains.by_part
     if not shape.num_devices:
-        return np.full(len(first), UNLIMITED)
+        return np.full(len(first), UNBOUNDED)
     freed = _running(rows.devices, first)
     if shape.is_fraction:
         now = placer.workers_by_devices(free, shape, by_part=by_part)[rows.unit]

@@ -89,9 +89,10 @@ class _Pass:
 
     def _keep_again(self, job: Job) -> None:
         """What was kept became impossible, and its victims are still leaving: the job keeps other devices."""
-        place = self._standing.placer.place(self._standing.later, self._standing.requests[job.id])
-        if job.kept and place is not None:
-            self._standing.keep(job, place.placement)
+        standing = self._standing
+        place = standing.placer.place(standing.later, standing.requests[job.id]) if job.kept else None
+        if place is not None:
+            standing.keep(job, place.placement)
 
     def _is_hopeless(self, job: Job) -> bool:
         """Whether a search failed for a job like this, not larger, and nothing has changed since."""
@@ -117,6 +118,6 @@ def _plan(standing: Standing, *, ahead: dict[JobId, JobId]) -> Plan:
         evictions=tuple(standing.evictions[job] for job in sorted(standing.evictions)),
         keeps=tuple(Keep(job=job, placement=standing.keeps[job]) for job in sorted(standing.keeps)),
         reasons={job.id: reasons.reason_of(job) for job in standing.waiting()},
-        gave_way=tuple(sorted(standing.gave_way)),
+        gave_way=tuple(sorted(standing.gave_way - standing.starts.keys())),
         policy=standing.policy,
     )

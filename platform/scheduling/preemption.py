@@ -18,7 +18,8 @@ from scheduling.standing import Standing
 from scheduling.supply import BoolArray, FloatArray, IntArray
 from scheduling.victims import Selection, choose
 
-NUM_DOMAINS_TRIED = 8
+NUM_DOMAINS_COMPARED = 8  # of those in which victims are found, the cheapest-looking first
+NUM_DOMAINS_TRIED = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """The slots that may be evicted, and for each queue to reclaim from, those that must be above
-    guarantee.
-    """
+    """The slots that may be evicted; for each queue to reclaim from, those to stay above guarantee."""
 
     slots: BoolArray
     reclaim: dict[int, tuple[int, ...]]
@@ -109,20 +108,32 @@ def _selections(
     counts = counts_without(claimant, columns, orders[0], free=claimant.standing.later)
     allowed = claimant.standing.placer.allowed(grouping, types)
     possible = np.flatnonzero(allowed & (grouping.totals(counts) >= claimant.request.num_workers))
-    for domain in _cheapest(claimant, columns, orders[0], possible):
-        units = np.flatnonzero(grouping.domain == domain)
-        for ordered in orders:
-            inside = ordered.only(grouping.domain[ordered.unit] == domain)
-            found = choose(claimant, columns, slots, rows=inside, units=units)
-            if found is not None:
-                yield found
-                if len(found.chosen) == 1:  # no order finds fewer
-                    break
+    num_compared = 0
+    for domain in _cheapest_first(claimant, columns, orders[0], possible)[:NUM_DOMAINS_TRIED]:
+        found = list(_selections_in(claimant, slots, orders, domain))
+        yield from found
+        num_compared += bool(found)
+        if num_compared == NUM_DOMAINS_COMPARED:
+            return
 
 
-def _cheapest(claimant: Claimant, columns: Columns, rows: Rows, domains: IntArray) -> IntArray:
-    """The few domains where the room needed looks cheapest, each unit seen alone and at its best price."""
-    if len(domains) <= NUM_DOMAINS_TRIED:
+def _selections_in(
+    claimant: Claimant, slots: BoolArray, orders: list[Rows], domain: int
+) -> Iterator[Selection]:
+    columns, grouping = claimant.standing.holdings.columns(), claimant.domains
+    units = np.flatnonzero(grouping.domain == domain)
+    for ordered in orders:
+        inside = ordered.only(grouping.domain[ordered.unit] == domain)
+        found = choose(claimant, columns, slots, rows=inside, units=units)
+        if found is not None:
+            yield found
+            if len(found.chosen) == 1:  # no order finds fewer
+                return
+
+
+def _cheapest_first(claimant: Claimant, columns: Columns, rows: Rows, domains: IntArray) -> IntArray:
+    """The domains by what the room needed looks like costing, each unit seen alone and at its best price."""
+    if len(domains) <= NUM_DOMAINS_COMPARED:
         return domains
     grouping, free = claimant.domains, claimant.standing.later
     counts = claimant.counts(free)
@@ -135,7 +146,7 @@ def _cheapest(claimant: Claimant, columns: Columns, rows: Rows, domains: IntArra
     order = np.lexsort((price, rows.unit[useful]))
     best = order[np.unique(rows.unit[useful][order], return_index=True)[1]]
     estimate = _estimate(domain[best], price[best], gained[best], need)
-    return domains[np.argsort(estimate[domains], kind="stable")[:NUM_DOMAINS_TRIED]]
+    return domains[np.argsort(estimate[domains], kind="stable")]
 
 
 def _estimate(domain: IntArray, price: FloatArray, gained: IntArray, need: IntArray) -> FloatArray:

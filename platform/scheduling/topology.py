@@ -1,8 +1,8 @@
 """The domains of the cluster: which nodes, or parts of nodes, lie together at which level. Static for a
 snapshot.
 
-A *unit* is what workers are counted on: a node, or, where a level asks for link domains and nodes have
-several, one node's devices in one link domain (a *part*).
+A *unit* is what workers are counted on: a node, or, where a level asks for link domains and these split
+nodes, one node's devices in one link domain (a *part*).
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,8 @@ class Topology:
         self._supply = supply
         self.links, self.link_names = _links(supply)
         self.part_of, self.part_node, self.part_link = _parts(self.links)
-        self.splits_nodes = len(self.part_node) > len(np.unique(self.part_node))
+        sizes = np.bincount(self.part_of[self.part_of >= 0], minlength=len(self.part_node))
+        self.splits_nodes = bool((sizes != supply.num_devices[self.part_node]).any())
         self._ids: dict[str, IntArray] = {}
         self._groupings: dict[tuple[frozenset[str], bool], Grouping] = {}
         self._ladders: dict[tuple[tuple[str, ...], tuple[str, ...], bool], tuple[Grouping, ...]] = {}
@@ -108,7 +109,7 @@ class Topology:
     def _count_domains(self, level: str) -> IntArray:
         if level == NODE_LEVEL:
             return np.arange(len(self._supply.nodes))
-        if level == LINK_LEVEL:  # only asked for where a node has one link domain at most
+        if level == LINK_LEVEL:  # only asked for where no node is split: all its devices are in one, or none
             ids = np.full(len(self._supply.nodes), NOWHERE)
             ids[self.part_node] = self.part_link
             return ids

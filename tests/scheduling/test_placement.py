@@ -89,6 +89,12 @@ PLACES: dict[str, tuple[list[Node], list[Job], Job, str]] = {
         job("j", 2, workers=2, topology=required(LINK_LEVEL)),
         "n1:4,5 n1:6,7",
     ),
+    "devices without a link are outside every link domain": (
+        [node("n1", links=("", "l0", "l0", ""))],
+        [],
+        job("j", 1, workers=2, topology=required(LINK_LEVEL)),
+        "n1:1 n1:2",
+    ),
     "a link domain may span nodes": (
         [node("n1", links=("s1",) * 4), node("n2", links=("s2",) * 4), node("n3", links=("s2",) * 4)],
         [],

@@ -307,6 +307,17 @@ def test_a_hundred_racks_are_searched_for_the_cheapest() -> None:
     assert evicted(plan(racks, [*busy, row], [queue("q")])) == {"b077"}
 
 
+def test_a_limit_is_cleared_on_a_hundred_racks_with_room() -> None:
+    """Devices are idle everywhere; the cheapest job of the queue makes room under its limit."""
+    racks = [node(f"n{number:03}", 2, rack=f"r{number:03}") for number in range(100)]
+    busy = [
+        running(job(f"b{number}", 1), f"n{number:03}:0", since=90 if number == 7 else 10)
+        for number in range(9)
+    ]
+    row = job("j", 1, priority=1, topology=required("rack"))
+    assert evicted(plan(racks, [*busy, row], [queue("q", limit=9)])) == {"b7"}
+
+
 def test_nothing_is_evicted_on_a_node_that_cannot_be_used() -> None:
     """Its devices would not become free."""
     jobs = [running(job("low", 4), "n1:0,1,2,3"), job("j", 4, priority=1)]

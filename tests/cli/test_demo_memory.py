@@ -5,10 +5,12 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from gangline.demo import memory
+from gangline.demo import machine, memory
+from gangline.demo.jobs import pretraining
 
 BIG = "import sys; held = bytearray(64 * 2**20); print('ready', flush=True); sys.stdin.read()"
 
@@ -48,3 +50,23 @@ def test_the_peak_counts_members_that_left_the_tree(
         while not peak.bytes:
             pass
     assert peak.bytes > 64 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("quota", "most"),
+    [("max 100000\n", 10**6), ("200000 100000\n", 2), ("50000 100000", 1), ("nonsense", 10**6)],
+)
+def test_a_containers_share_of_the_cores_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: str, most: int
+) -> None:
+    """The first job is made long enough for the machine, and not longer."""
+    file = tmp_path / "cpu.max"
+    file.write_text(quota)
+    monkeypatch.setattr(machine, "CPU_QUOTA", file)
+    assert machine.num_cpus() == min(most, len(os.sched_getaffinity(0)))
+
+
+def test_the_first_job_is_longer_on_a_faster_machine() -> None:
+    """Else it would be over before the second asked for its guarantee."""
+    steps = [pretraining("q", num_cpus=cpus)["params"]["steps"] for cpus in (1, 2, 16, 200)]
+    assert steps == [240, 240, 1920, 3840]

@@ -25,9 +25,7 @@ def spoken() -> Iterator[str]:
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("say", "mark", "Column"):
-                first = node.args[0]
-                if isinstance(first, ast.Constant):
-                    yield str(first.value)
+                yield from (str(first.value) for first in node.args[:1] if isinstance(first, ast.Constant))
 
 
 def helped(command: Any) -> Iterator[str]:

@@ -5,7 +5,9 @@ from typing import Any
 Json = dict[str, Any]
 
 CLUSTER_SLOTS = 16
-PRETRAIN_STEPS = 240
+# Long enough not to end before the others have come, however fast the machine is: two cores do some ten steps
+# a second, more of them up to about sixteen times as many.
+STEPS_PER_CPU, MOST_CPUS = 120, 32
 SHORT_STEPS = 60
 RECLAIM_AT_STEP = 60  # of the first job, when the second team asks for its own
 URGENT_AFTER_STEPS = 60  # of the first job, after it has come back
@@ -13,7 +15,7 @@ URGENT_AFTER_STEPS = 60  # of the first job, after it has come back
 MODEL = {"layers": 2, "hidden": 64, "heads": 4, "context": 64, "global_batch": 16, "micro_batch": 4}
 
 
-def pretraining(queue: str) -> Json:
+def pretraining(queue: str, *, num_cpus: int) -> Json:
     """Four workers on four nodes: every slot of the cluster, half of them borrowed."""
     return {
         "name": "gpt-long",
@@ -21,7 +23,7 @@ def pretraining(queue: str) -> Json:
         "workers": 4,
         "resources": {"accelerators": 4},
         "recipe": "gpt-pretrain",
-        "params": {**MODEL, "steps": PRETRAIN_STEPS},
+        "params": {**MODEL, "steps": STEPS_PER_CPU * min(max(num_cpus, 2), MOST_CPUS)},
         "checkpoint": {"every": 50},
         "limits": {"grace": "60s"},
     }

@@ -8,6 +8,7 @@ from gangline.board import Board
 from gangline.client import Portal
 from gangline.demo import jobs
 from gangline.demo.local_platform import LocalPlatform
+from gangline.demo.machine import num_cpus
 from gangline.errors import NotReachable
 from gangline.sight import Sight, look
 from gangline.words import say
@@ -76,7 +77,7 @@ class Stage:
 def play(stage: Stage, team_a: Team, team_b: Team) -> Story:
     """Run the three jobs to their ends. Whether it went as it should is for `verdict` to say."""
     stage.until(lambda _: _num_free(team_a.portal) == jobs.CLUSTER_SLOTS)  # its agents are still starting
-    first = stage.submit(team_a, jobs.pretraining(team_a.queue))
+    first = stage.submit(team_a, jobs.pretraining(team_a.queue, num_cpus=num_cpus()))
     stage.until(lambda seen: _has_come_to(seen[first], jobs.RECLAIM_AT_STEP))
     stage.board.say(say("queue {queue} now asks for what it is guaranteed", queue=team_b.queue))
     second = stage.submit(team_b, jobs.within_guarantee(team_b.queue))

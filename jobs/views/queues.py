@@ -36,6 +36,7 @@ class QueueView:
     num_waiting: int
     num_held: int
     waiting: Sequence[JobRow]  # the first of them, in the order in which they are looked at
+    own_place: int | None  # of the reader's first waiting job in that order, from 1
 
     @property
     def num_more(self) -> int:
@@ -65,7 +66,7 @@ def show_queues(request: HttpRequest) -> HttpResponse:
 def queue_views(user: User, rows: Sequence[QueueRow], *, now: datetime) -> list[QueueView]:
     """The rows with their jobs, in two queries for all of them."""
     counts, waiting = _counts(user), _waiting(user, now)
-    return [_view(row, counts.get(row.id, {}), waiting.get(row.id, [])) for row in rows]
+    return [_view(row, counts.get(row.id, {}), waiting.get(row.id, []), user=user) for row in rows]
 
 
 def scale_of(rows: Sequence[QueueRow], total: Totals) -> int:
@@ -85,13 +86,15 @@ def sums_of(rows: Sequence[QueueRow]) -> dict[str, int]:
     }
 
 
-def _view(row: QueueRow, counts: Mapping[str, int], waiting: Sequence[JobRow]) -> QueueView:
+def _view(row: QueueRow, counts: Mapping[str, int], waiting: Sequence[JobRow], *, user: User) -> QueueView:
+    own = (place for place, waits in enumerate(waiting, 1) if waits.job.owner_id == user.pk)
     return QueueView(
         row=row,
         num_running=counts.get("running", 0),
         num_waiting=counts.get("waiting", 0),
         num_held=counts.get("held", 0),
         waiting=waiting[:SHOWN_WAITING],
+        own_place=next(own, None),
     )
 
 

@@ -1,5 +1,6 @@
 """The first page after logging in: my jobs, my queues, the cluster at a glance."""
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.db.models import Case, IntegerField, Value, When
 from django.http import HttpRequest, HttpResponse
@@ -16,6 +17,7 @@ from jobs.selectors import visible_jobs
 from jobs.views.occupants import occupants, used_devices
 from jobs.views.queues import queue_views, scale_of
 from jobs.views.rows import job_rows
+from portal.env import Isolation
 from quotas.selectors import queue_tree
 
 SHOWN_JOBS = 8
@@ -49,6 +51,7 @@ def show_home(request: HttpRequest) -> HttpResponse:
         "totals": total,
         "queues": [view for view in queue_views(user, rows, now=now) if view.row.team],
         "scale": scale_of(rows, total),
+        "shares_one_account": settings.ENV.isolation is Isolation.OFF,
         "has_team": user.is_platform_admin or memberships_of(user).exists(),
     }
     part = request.headers.get("HX-Request") == "true"

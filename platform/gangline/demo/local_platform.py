@@ -16,7 +16,7 @@ from gangline.errors import BadUsage, Detail, NotReachable
 from gangline.words import say
 
 Json = dict[str, Any]
-READY_SECONDS, STOP_SECONDS, POLL_SECONDS = 180.0, 90.0, 0.25
+READY_SECONDS, STOP_SECONDS, POLL_SECONDS = 300.0, 90.0, 0.25
 PREFERRED_PORT = 8000
 PR_SET_PDEATHSIG = 1
 

@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 
 from ray_runtime import attempt_files, node_metrics, process_tree
+from ray_runtime.actor_log import set_up_log
 from ray_runtime.attempt_client import AttemptClient
 from ray_runtime.attempt_table import AttemptTable
 from ray_runtime.environment import Folders, Rendezvous
@@ -40,6 +41,7 @@ class Agent:
     async def __init__(  # type: ignore[misc]  # Ray awaits an actor's constructor
         self, node: str, work_dir: str | None = None, *, force_subreaper: bool = False
     ) -> None:
+        set_up_log()
         self._node = node
         self._root = private_folder((Path(work_dir) if work_dir else default_work_dir()) / node)
         self._epoch = await asyncio.to_thread(_read_epoch, self._root)
@@ -93,12 +95,17 @@ class Agent:
             return self._table.put(lost).to_json()
         return (await attempt.start(facts, Rendezvous(**rendezvous))).to_json()
 
-    async def stop(self, epoch: int, attempt_id: str, *, grace_seconds: float) -> dict[str, Any]:
-        """Stop an attempt: a `HostRecord`. One that is not known here is gone, and stays so."""
+    async def stop(
+        self, epoch: int, attempt_id: str, *, grace_seconds: float, ordered: bool = False
+    ) -> dict[str, Any]:
+        """Stop an attempt: a `HostRecord`. One that is not known here is gone, and stays so.
+
+        `ordered`: the portal wants it, not the gang's failure; noted for a conductor that is rebuilt later.
+        """
         self._obey(epoch)
         attempt = self._attempts.get(attempt_id)
         if attempt is not None:
-            return (await attempt.stop(grace_seconds)).to_json()
+            return (await attempt.stop(grace_seconds, ordered=ordered)).to_json()
         gone = HostRecord(attempt_id=attempt_id, seq=0, state=HostState.GONE)
         return self._table.put(gone).to_json()
 
@@ -113,6 +120,11 @@ class Agent:
             attempt = self._attempts.pop(attempt_id, None)
             if attempt is not None:
                 self._tasks.spawn(attempt.remove_when_home())
+
+    async def close(self) -> None:
+        """Die: every process that it owns dies with it. Tests; Ray just kills the process."""
+        await self._tasks.cancel()
+        self._surroundings.nursery.close()
 
     def _obey(self, epoch: int) -> None:
         """Refuse a conductor that another one has replaced; remember the newest over restarts."""

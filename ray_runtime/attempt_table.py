@@ -1,12 +1,12 @@
 """An agent's table of attempts, synchronised with the conductor by state (see `messages`)."""
 
 import asyncio
-import contextlib
 import uuid
 from collections.abc import Iterable
 from dataclasses import replace
 
 from ray_runtime.messages import HostRecord, PollAnswer
+from ray_runtime.patience import happens
 
 
 class AttemptTable:
@@ -45,7 +45,6 @@ class AttemptTable:
         since = seq if incarnation == self.incarnation else 0
         if incarnation == self.incarnation and self._seq <= since:
             self._changed.clear()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), wait)
+            await happens(self._changed, within_seconds=wait)
         records = tuple(record for record in self._records.values() if record.seq > since)
         return PollAnswer(incarnation=self.incarnation, seq=self._seq, records=records)

@@ -13,6 +13,7 @@ from typing import Any
 
 import ray
 
+from ray_runtime.actor_log import set_up_log
 from ray_runtime.fleet import Fleet, node_report
 from ray_runtime.gang import Gang, Means
 from ray_runtime.liveness import Limits, WakingClock
@@ -48,6 +49,7 @@ class Conductor:
     """Created by `launcher` with its settings as JSON; starts by itself, also after a restart."""
 
     async def __init__(self, settings: dict[str, Any]) -> None:  # type: ignore[misc]  # Ray awaits it
+        set_up_log()
         self._settings = ConductorSettings.from_json(settings)
         self._incarnation = uuid.uuid4().hex
         self._is_rebuilt = False
@@ -96,6 +98,7 @@ class Conductor:
 
     async def _run(self) -> None:
         takeover = await self._link.take_over()
+        logger.info("in charge under epoch %d, %d attempts", takeover.epoch, len(takeover.attempts))
         if await deliver_left_spools(self._link, folder=self._spools):
             takeover = await self._link.take_over()  # what was just delivered may have ended attempts
         self._tasks.spawn(self._clock.run())
@@ -131,6 +134,7 @@ class Conductor:
         for order in orders:
             self._take(order)
         self._is_rebuilt = True
+        logger.info("rebuilt: %d gangs, %d orders", len(self._gangs), len(orders))
         self._fleet.on_orphan = self._spawn_orphan
 
     def _resume(self, spec: LaunchSpec, *, reported: str) -> bool:

@@ -15,8 +15,9 @@ from ray_runtime.environment import Rendezvous, nodes_of
 from ray_runtime.fleet import Fleet, NodeView
 from ray_runtime.liveness import Presence
 from ray_runtime.messages import HostRecord, HostState
-from ray_runtime.policies import Leave, Save, Sight, Stay, decide
-from ray_runtime.protocol import EndCause, LaunchSpec, ReportKind, StopOrder
+from ray_runtime.patience import happens, within
+from ray_runtime.policies import Leave, Save, Sight, Stay, decide, revise
+from ray_runtime.protocol import EndCause, LaunchSpec, ReportKind, StopIntent, StopOrder
 from ray_runtime.ray_cluster import AgentAwayError, RayCluster
 from ray_runtime.report_book import ReportBook
 from ray_runtime.reservation import PlacementImpossibleError, reserve
@@ -54,6 +55,7 @@ class Gang:
         self._touched: set[str] = set()  # nodes that may hold something of it
         self._ray_node_ids: dict[str, str] = {}  # of nodes whose agent must have a record of it
         self._stop: StopOrder | None = None
+        self._was_passed_on = False  # by a former conductor
         self._impossible: Outcome | None = None
         self._changed = asyncio.Event()
         self._formed_on = asyncio.Event()
@@ -76,6 +78,9 @@ class Gang:
         for node in self._nodes:
             if was_started or self._record(node) is not None:
                 self._expect_record(node)
+        if any(record.stop_ordered for record in self._records()):
+            self._stop = StopOrder(intent=StopIntent.CANCEL, grace_seconds=self.spec.grace_seconds)
+            self._was_passed_on = True
         self.taken_in.set()
 
     async def run(self) -> None:
@@ -86,9 +91,11 @@ class Gang:
         finally:
             form.cancel()
             await asyncio.gather(form, return_exceptions=True)
+        logger.info("%s leaves %s: %s", self.spec.attempt_id, self.state.name, over.outcome)
         self.state = Leaving(over.outcome)
         await self._clear_away(over.grace_seconds)
-        acked = self._means.book.add_end(self.spec.attempt_id, over.outcome, job_id=self.spec.job_id)
+        outcome = revise(over.outcome, self._sights())
+        acked = self._means.book.add_end(self.spec.attempt_id, outcome, job_id=self.spec.job_id)
         await acked.wait()
         self.taken_in.set()
         self.stop_passed_on.set()
@@ -131,7 +138,7 @@ class Gang:
             await self._until_all(lambda record: record.state is not HostState.PREPARING)
             await self._on_each(self._nodes, self._start)
             await self._until_all(lambda record: record.started_at_ms is not None)
-        self.state = Running()
+        self.state = Saving() if self._was_passed_on else Running()
         started = [record.started_at_ms or 0 for record in self._records()]
         self._report(ReportKind.RUNNING, at_ms=max(started))
 
@@ -169,7 +176,9 @@ class Gang:
         self.state = Saving()
         grace = self._stop.grace_seconds
         telling = [
-            asyncio.create_task(self._insist(node, "stop", self.spec.attempt_id, grace_seconds=grace))
+            asyncio.create_task(
+                self._insist(node, "stop", self.spec.attempt_id, grace_seconds=grace, ordered=True)
+            )
             for node in self._nodes
         ]
         _, late = await asyncio.wait(telling, timeout=_PASS_ON_SECONDS)
@@ -181,9 +190,8 @@ class Gang:
     async def _clear_away(self, grace_seconds: float) -> None:
         """Nothing of it may be alive, and its devices must be free, before its end is told."""
         await self._on_each(self._touched, lambda node: self._clear_node(node, grace_seconds))
-        release = self._means.cluster.release(self.spec.attempt_id)
         try:
-            await asyncio.wait_for(release, _RELEASE_SECONDS)
+            await within(_RELEASE_SECONDS, self._means.cluster.release(self.spec.attempt_id))
         except TimeoutError:
             logger.error("the reservation of %s could not be removed yet", self.spec.attempt_id)
 
@@ -230,10 +238,7 @@ class Gang:
 
     async def _wait_for_progress(self, seconds: float) -> None:
         self._formed_on.clear()
-        try:
-            await asyncio.wait_for(self._formed_on.wait(), seconds)
-        except TimeoutError:
-            return
+        await happens(self._formed_on, within_seconds=seconds)
 
     def _wake(self) -> None:
         self._changed.set()

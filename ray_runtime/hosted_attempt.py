@@ -15,6 +15,7 @@ from ray_runtime.code_archive import CodeUnusableError, check_archive, unpack_ar
 from ray_runtime.environment import Folders, Rendezvous, rank_argv, rank_environ
 from ray_runtime.hosts import HostLink, Nursery
 from ray_runtime.messages import HostRecord, HostState, RankExit
+from ray_runtime.patience import within
 from ray_runtime.portal_http import Backoff, PortalAwayError, PortalRefusedError
 from ray_runtime.ports import choose_port
 from ray_runtime.protocol import LaunchSpec, StreamKind, WorkerSlot, stream_name
@@ -108,17 +109,18 @@ class HostedAttempt:
             self._host, swept = await self._all.nursery.open_host()
             self._host.send_plan(plans, exits=self.folders.exits)
             self._all.tasks.spawn(self._follow(self._host, swept))
-            await asyncio.wait_for(self._started.wait(), _START_SECONDS)
+            await within(_START_SECONDS, self._started.wait())
         return self.record
 
-    async def stop(self, grace_seconds: float) -> HostRecord:
+    async def stop(self, grace_seconds: float, *, ordered: bool) -> HostRecord:
         """SIGTERM now, SIGKILL after the grace. What has not started never will."""
         async with self._starting:
             if self.record.state is HostState.GONE:
                 return self.record
             if self._host is not None:
                 self._host.send_stop(grace_seconds)
-                self._put(replace(self.record, state=HostState.STOPPING))
+                ordered = ordered or self.record.stop_ordered
+                self._put(replace(self.record, state=HostState.STOPPING, stop_ordered=ordered))
                 return self.record
             if self._preparation is not None:
                 self._preparation.cancel()

@@ -9,6 +9,8 @@ import asyncio
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ray_runtime.patience import within
+
 _REFUSALS = 2
 _REFUSAL_SPAN_SECONDS = 0.5
 _CONNECT_SECONDS = 1.0
@@ -71,7 +73,7 @@ class Silence:
 async def knock(address: str, port: int) -> Answer:
     """Try to connect."""
     try:
-        _reader, writer = await asyncio.wait_for(asyncio.open_connection(address, port), _CONNECT_SECONDS)
+        _reader, writer = await within(_CONNECT_SECONDS, asyncio.open_connection(address, port))
     except ConnectionRefusedError:
         return Answer.REFUSED
     except (OSError, TimeoutError):

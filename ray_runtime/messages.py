@@ -44,6 +44,7 @@ class HostRecord(Wire):
     started_at_ms: int | None = None
     exits: tuple[RankExit, ...] = field(default=(), metadata={"each": RankExit.from_json})
     lost: bool = False  # an agent died over it: ranks without an exit were killed with it
+    stop_ordered: bool = False  # the portal wanted it stopped: exits since then are no failures
     problem: str = ""  # why it could not be started
     finished: bool = False  # a rank said that its work is complete
     last_lines: tuple[str, ...] = field(

@@ -40,6 +40,8 @@ def open_inside(folder: Path, name: str) -> int | None:
     opened without following links.
     """
     *parents, last = name.split("/")
+    if not {"", ".", ".."}.isdisjoint((*parents, last)):
+        return None
     here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         for parent in parents:

@@ -1,5 +1,6 @@
 """What a gang does about what it sees. Pure functions: observations in, a decision out."""
 
+import signal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from ray_runtime.start import CANNOT_START
 from ray_runtime.states import Forming, GangState, Leaving, Outcome, Reserving, Saving
 
 FAILURE_GRACE_SECONDS = 1.0  # peers of a lost rank hang in a collective: little to wait for
+_LOSSES = {Presence.NODE_LOST: EndCause.NODE_LOST, Presence.AGENT_LOST: EndCause.AGENT_LOST}
 _CANNOT_EXECUTE = 126
 _START_WINDOW_MS = 10_000  # a shell's 126 or 127 this soon means that the command itself could not be used
 
@@ -82,6 +84,18 @@ def decide(state: GangState, sights: Sequence[Sight], stop: StopOrder | None) ->
         failure = _first_failure(sights)
         return Stay() if failure is None else Leave(failure, FAILURE_GRACE_SECONDS)
     return Stay() if isinstance(state, Saving) else Save()
+
+
+def revise(outcome: Outcome, sights: Iterable[Sight]) -> Outcome:
+    """The outcome in the light of what was seen while the gang was cleared away.
+
+    When a node dies as a whole, its agent may still have told that a rank was killed. The node is the reason.
+    """
+    if outcome.cause is not EndCause.PROGRAM_FAILED or outcome.exit_code != -signal.SIGKILL:
+        return outcome
+    sight = next(sight for sight in sights if sight.node == outcome.node)
+    cause = _LOSSES.get(sight.presence)
+    return outcome if cause is None else Outcome(cause=cause, node=sight.node, message=sight.why)
 
 
 def _may_leave(state: GangState, sights: Iterable[Sight]) -> bool:

@@ -33,7 +33,7 @@ class RankHost:
         self._inbox = b""
         self._mains: dict[int, int] = {}  # PID of a rank's main process -> rank
         self._wards: set[int] = set()  # what a stopping host still waits for
-        self._exits = Path(os.devnull)
+        self._exits: Path | None = None
         self._deadline: float | None = None
         self._stopping = False
         self._must_end = False
@@ -75,6 +75,7 @@ class RankHost:
                 if wakeup in ready:
                     os.read(wakeup, 4096)
                 if self._control in ready and not self._obey():
+                    self._exits = None
                     return
                 self._reap()
                 if self._deadline is not None and time.monotonic() >= self._deadline:
@@ -82,6 +83,7 @@ class RankHost:
 
     def _end(self, _number: int, _frame: object) -> None:
         self._must_end = True
+        self._exits = None
 
     def _obey(self) -> bool:
         """Carry out what the agent says; False: the agent is gone."""
@@ -131,8 +133,9 @@ class RankHost:
         if rank is None:
             return
         line = json.dumps({"exit": rank, "code": code, "at_ms": time.time_ns() // 1_000_000})
-        with self._exits.open("a") as file:  # an agent that comes back reads it from here
-            file.write(line + "\n")
+        if self._exits is not None:  # an agent that comes back reads it there; we killed the rest, with it
+            with self._exits.open("a") as file:
+                file.write(line + "\n")
         self._send(json.loads(line))
 
     def _end_all(self) -> None:

@@ -17,6 +17,7 @@ from ray.util.placement_group import PlacementGroup, placement_group
 
 from ray_runtime.agent import Agent
 from ray_runtime.messages import StaleEpochError
+from ray_runtime.patience import within
 
 logger = logging.getLogger(__name__)
 
@@ -99,12 +100,21 @@ class RayCluster:
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
-        group = await self._call(lambda: _ensure_group(name, bundles))
+        group = await self._create_group(name, bundles)
         stands = await self._call(partial(group.wait, 1))
         while not stands and loop.time() < deadline:
             await asyncio.sleep(0.2)  # not in the thread: many groups may wait for devices at once
             stands = await self._call(partial(group.wait, 0.01))
         return bool(stands)
+
+    async def _create_group(self, name: str, bundles: Sequence[Bundle]) -> PlacementGroup:
+        """Cancelling does not stop the thread: wait for what it makes, or a stopped gang leaves a group."""
+        creation = asyncio.ensure_future(self._call(lambda: _ensure_group(name, bundles)))
+        try:
+            return await asyncio.shield(creation)
+        except asyncio.CancelledError:
+            await asyncio.wait({creation})
+            raise
 
     async def release(self, name: str) -> None:
         """Remove a reservation if there is one."""
@@ -123,7 +133,7 @@ async def call_agent(handle: Any, method: str, *args: Any, timeout: float, **opt
     try:
         reference = getattr(handle, method).remote(*args, **options)
         # Not awaited itself: a cancelled await of a reference would cancel the call in the agent.
-        return await asyncio.wait_for(asyncio.wrap_future(reference.future()), timeout)
+        return await within(timeout, asyncio.wrap_future(reference.future()))
     except (RayActorError, TimeoutError) as error:
         is_final = isinstance(error, ActorDiedError)
         raise AgentAwayError(f"{method}: {type(error).__name__}", is_final=is_final) from error

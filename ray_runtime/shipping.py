@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ray_runtime import linux
 from ray_runtime.attempt_client import AttemptClient
+from ray_runtime.patience import happens
 from ray_runtime.portal_http import Backoff, PortalAwayError, PortalRefusedError
 
 SCAN_SECONDS = 0.2
@@ -98,11 +99,8 @@ class Shipper:
                     for stream in shipment.streams:
                         if stream.is_due():
                             self._spawn(shipment, stream)
-            try:
-                await asyncio.wait_for(self._nudge.wait(), SCAN_SECONDS)
-            except TimeoutError:
-                continue
-            self._nudge.clear()
+            if await happens(self._nudge, within_seconds=SCAN_SECONDS):
+                self._nudge.clear()
 
     def _spawn(self, shipment: Shipment, stream: Stream) -> None:
         stream.busy = True

@@ -26,6 +26,7 @@ def whole_runtime(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runtime]
 @pytest.fixture
 def runtime(whole_runtime: Runtime) -> Runtime:
     """With all nodes well; tests that break something leave it working."""
+    whole_runtime.cluster.repair()
     whole_runtime.wait_well()
     return whole_runtime
 

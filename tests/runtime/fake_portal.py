@@ -43,6 +43,8 @@ class FakePortal:
         self.archives: dict[str, bytes] = {}
         self.arrived: dict[tuple[str, str], float] = {}
         self.tells_reported = True
+        self.refused_outputs: set[str] = set()
+        self.unpalatable: set[int] = set()  # numbers of reports that make it answer 422
         self._cursors: dict[str, int] = defaultdict(int)
         self._specs: dict[str, LaunchSpec] = {}
         self._orders: dict[int, Order] = {}
@@ -60,6 +62,10 @@ class FakePortal:
         """Order an attempt; returns the order's id."""
         self._specs[spec.attempt_id] = spec
         return self.order(OrderKind.LAUNCH, spec.attempt_id, spec.to_json())
+
+    def hold_live(self, spec: LaunchSpec) -> None:
+        """Believe that an attempt lives, without ordering it."""
+        self._specs[spec.attempt_id] = spec
 
     def stop(self, attempt_id: str, *, grace: float = 5.0, intent: StopIntent = StopIntent.CANCEL) -> int:
         """Order a stop."""
@@ -161,6 +167,8 @@ class FakePortal:
 
     def _take_reports(self, body: dict[str, Any]) -> Response:
         incarnation = body["incarnation"]
+        if self.unpalatable & {data["seq"] for data in body["reports"]}:
+            return _json(422, {})
         for data in body["reports"]:
             report = Report.from_json(data)
             if report.seq <= self._cursors[incarnation]:
@@ -179,6 +187,8 @@ class FakePortal:
             archive = self.archives.get(attempt_id)
             return _json(404, {}) if archive is None else Response(200, archive)
         if rest == "outputs":
+            if request.query["path"] in self.refused_outputs:
+                return _json(413, {})
             self.outputs[attempt_id, request.query["path"]] = request.body
             return _json(200, {})
         return self._append(attempt_id, rest.removeprefix("streams/"), request)

@@ -9,11 +9,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
 
-from ray_runtime import local
+from ray_runtime import linux, local
 from ray_runtime.launcher import ensure_conductor
 from tests.runtime.fake_portal import CONDUCTOR_TOKEN, FakePortal, wait_until
 
@@ -52,7 +53,12 @@ class LocalRay:
             self.wait_started(f"n{number}")
 
     def start_head(self) -> None:
-        """Start or restart the head at its address, with its tables."""
+        """Start or restart the head at its address, with its tables.
+
+        After a crash Ray's note of the running cluster makes `ray start` refuse: it takes the waiting nodes
+        for a head.
+        """
+        (self.folder / "head" / "ray_current_cluster").unlink(missing_ok=True)
         command = local.head_command(
             HEAD,
             port=self.port,
@@ -116,13 +122,17 @@ class LocalRay:
         except psutil.NoSuchProcess:
             return []
 
-    def kill_raylet(self, name: str) -> None:
+    def kill_node(self, name: str, *, also: Sequence[psutil.Process] = ()) -> None:
         """What a power loss does to a node, as far as one machine can show it: all its processes at once."""
-        start = psutil.Process(self.processes[name].pid)
-        victims = [start, *start.children(recursive=True)]
-        for victim in victims:
+        for victim in (*also, psutil.Process(self.processes[name].pid), *self.tree(name)):
             _kill(victim)
         self.processes[name].wait(10)
+
+    def repair(self) -> None:
+        """Start again what a failed test has left dead."""
+        for name, process in list(self.processes.items()):
+            if process.poll() is not None:
+                self.start_head() if name == "head" else self.start_node(int(name[1:]))
 
     def stop(self) -> None:
         """End everything that was started here, by PID."""
@@ -142,7 +152,12 @@ class LocalRay:
         log = self.folder / f"{name}.log"
         with log.open("wb") as output:
             self.processes[name] = subprocess.Popen(
-                command.argv, env=command.environ, stdout=output, stderr=output, start_new_session=True
+                command.argv,
+                env=command.environ,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                preexec_fn=_die_with_the_tests,  # noqa: PLW1509  # a single prctl
             )
 
 
@@ -158,6 +173,11 @@ def _kill(process: psutil.Process) -> None:
         process.send_signal(signal.SIGKILL)
     except psutil.NoSuchProcess:
         return
+
+
+def _die_with_the_tests() -> None:
+    """A test run that is killed leaves no cluster behind."""
+    linux.set_parent_death_signal(signal.SIGTERM)
 
 
 def _free_port(address: str) -> int:

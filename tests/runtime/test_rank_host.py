@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 
 from ray_runtime.hosts import HostLink, Nursery
 from ray_runtime.start import RankPlan
+from tests.runtime.patience import until
 
 RUNAWAYS = """
 import os, signal, subprocess, sys, time
@@ -121,9 +122,9 @@ async def test_exit_codes_output_and_end_are_told(hosts: Hosts) -> None:
 async def test_a_stop_ends_the_whole_tree_and_keeps_every_line(hosts: Hosts) -> None:
     """PC02: SIGTERM ignored, a child in a new session, a double-forked daemon; no line is lost."""
     running = await hosts.start((sys.executable, "-c", RUNAWAYS))
-    await _until(lambda: "10\n" in running.log() and len(hosts.alive()) == 4)
+    await until(lambda: "10\n" in running.log() and len(hosts.alive()) == 4)
     running.link.send_stop(0.5)
-    await _until(lambda: "BYE-1" in running.log())
+    await until(lambda: "BYE-1" in running.log())
     started = time.monotonic()
     await running.until_gone()
     assert time.monotonic() - started < 2.0
@@ -151,7 +152,7 @@ async def test_a_polite_program_saves_within_the_grace(hosts: Hosts) -> None:
         "print('up', flush=True)\ntime.sleep(600)"
     )
     running = await hosts.start((sys.executable, "-c", save))
-    await _until(lambda: "up" in running.log())
+    await until(lambda: "up" in running.log())
     running.link.send_stop(10.0)
     await running.until_gone()
     assert running.exits() == {0: 3}
@@ -166,7 +167,7 @@ async def test_a_program_below_a_shell_gets_its_grace(hosts: Hosts) -> None:
     )
     (hosts.folder / "save.py").write_text(save)
     running = await hosts.start(("/bin/sh", "-c", f"{sys.executable} save.py; echo never"))
-    await _until(lambda: "up" in running.log())
+    await until(lambda: "up" in running.log())
     running.link.send_stop(10.0)
     await running.until_gone()
     assert "saved" in running.log()
@@ -181,7 +182,7 @@ async def test_helpers_of_a_program_live_on_while_it_saves(hosts: Hosts) -> None
         "signal.signal(signal.SIGTERM, save)\nprint('up', flush=True)\ntime.sleep(600)"
     )
     running = await hosts.start((sys.executable, "-c", program))
-    await _until(lambda: "up" in running.log())
+    await until(lambda: "up" in running.log())
     running.link.send_stop(10.0)
     await running.until_gone()
     assert "helper None" in running.log()
@@ -190,9 +191,9 @@ async def test_helpers_of_a_program_live_on_while_it_saves(hosts: Hosts) -> None
 async def test_a_repeated_stop_only_brings_the_end_nearer(hosts: Hosts) -> None:
     """A second, longer grace changes nothing; a shorter one does."""
     running = await hosts.start((sys.executable, "-c", RUNAWAYS))
-    await _until(lambda: "1\n" in running.log())
+    await until(lambda: "1\n" in running.log())
     running.link.send_stop(20.0)
-    await _until(lambda: "BYE-1" in running.log())
+    await until(lambda: "BYE-1" in running.log())
     running.link.send_stop(60.0)
     running.link.send_stop(0.1)
     await running.until_gone()
@@ -235,16 +236,16 @@ async def test_a_rank_sees_a_clean_world(hosts: Hosts) -> None:
 async def test_everything_dies_with_the_agent(hosts: Hosts) -> None:
     """The nursery's and the hosts' sockets close when the agent is killed: here we close them."""
     running = await hosts.start((sys.executable, "-c", RUNAWAYS))
-    await _until(lambda: len(hosts.alive()) == 4)
+    await until(lambda: len(hosts.alive()) == 4)
     hosts.nursery.close()
-    await _until(lambda: hosts.alive() == [])
+    await until(lambda: hosts.alive() == [])
     del running
 
 
 async def test_everything_dies_with_the_host(hosts: Hosts) -> None:
     """A host killed by somebody leaves nothing; the nursery tells when nothing is left."""
     running = await hosts.start((sys.executable, "-c", RUNAWAYS))
-    await _until(lambda: len(hosts.alive()) == 4)
+    await until(lambda: len(hosts.alive()) == 4)
     (host,) = psutil.Process(hosts.nursery.pid).children()
     host.kill()
     await running.until_gone()
@@ -255,10 +256,10 @@ async def test_everything_dies_with_the_host(hosts: Hosts) -> None:
 async def test_everything_dies_with_the_nursery(hosts: Hosts) -> None:
     """Then the agent is told too, and leaves."""
     await hosts.start((sys.executable, "-c", RUNAWAYS))
-    await _until(lambda: len(hosts.alive()) == 4)
+    await until(lambda: len(hosts.alive()) == 4)
     os.kill(hosts.nursery.pid, signal.SIGKILL)
     await asyncio.wait_for(hosts.died.wait(), 5)
-    await _until(lambda: hosts.alive() == [])
+    await until(lambda: hosts.alive() == [])
 
 
 async def test_a_hundred_hosts_start_in_seconds(hosts: Hosts) -> None:
@@ -277,9 +278,3 @@ def _mark(process: psutil.Process) -> str | None:
     except psutil.Error:
         return None
     return mark
-
-
-async def _until(is_true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(15):
-        while not is_true():
-            await asyncio.sleep(0.01)

@@ -66,9 +66,10 @@ def _running_at(client: httpx.Client, job_id: str) -> float:
 def _cancel_all(client: httpx.Client, made: list[str]) -> None:
     for job_id in made:
         client.post(f"jobs/{job_id}/cancel").raise_for_status()
-    for job_id in made:
-        wait_until(
-            lambda job_id=job_id: client.get(f"jobs/{job_id}").json()["state"] in ENDED,
-            seconds=120,
-            what=f"{job_id} is cancelled",
-        )
+    wait_until(
+        lambda: all(_has_ended(client, job_id) for job_id in made), seconds=120, what="all are cancelled"
+    )
+
+
+def _has_ended(client: httpx.Client, job_id: str) -> bool:
+    return client.get(f"jobs/{job_id}").json()["state"] in ENDED

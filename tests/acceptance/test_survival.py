@@ -28,14 +28,14 @@ pytestmark = [pytest.mark.platform, pytest.mark.timeout(600)]
 SMALL_GPT = {"layers": 2, "hidden": 64, "heads": 2, "context": 64, "global_batch": 8, "micro_batch": 4}
 
 
-def _train(client: httpx.Client, *, steps: int, workers: int = 2, **document: Any) -> Json:
+def _train(client: httpx.Client, *, steps: int, workers: int = 2) -> Json:
     return submit(
         client,
         workers=workers,
         recipe="gpt-pretrain",
         params={**SMALL_GPT, "steps": steps},
-        **{"checkpoint": {"every": "5 steps"}, "limits": {"retries": 3, "node_retries": 3, "grace": "20s"}}
-        | document,
+        checkpoint={"every": "5 steps"},
+        limits={"retries": 3, "node_retries": 3, "grace": "20s"},
     )
 
 
@@ -63,12 +63,11 @@ def test_the_portal_may_die_without_a_line_or_an_outcome_lost(
     ended = wait_state(member, made["id"], "succeeded", seconds=60)
     assert ended["num_attempts"] == 1
     wanted = "".join(f"line {number}\n" for number in range(1, 101)).encode()
-    for rank in (0, 1):
-        wait_until(
-            lambda rank=rank: log_bytes(member, made["id"], rank=rank) == wanted,
-            seconds=20,
-            what=f"the whole log of worker {rank}",
-        )
+    wait_until(
+        lambda: [log_bytes(member, made["id"], rank=rank) for rank in (0, 1)] == [wanted, wanted],
+        seconds=20,
+        what="the whole log of both workers",
+    )
 
 
 def test_a_killed_worker_leads_to_a_resumed_gang(live_platform: LivePlatform, member: httpx.Client) -> None:

@@ -120,15 +120,23 @@ def _selections(
 def _selections_in(
     claimant: Claimant, slots: BoolArray, orders: list[Rows], domain: int
 ) -> Iterator[Selection]:
+    """A selection for each order in which one is found; if none is, one by another preference, if there is
+    any.
+    """
     columns, grouping = claimant.standing.holdings.columns(), claimant.domains
     units = np.flatnonzero(grouping.domain == domain)
-    for ordered in orders:
-        inside = ordered.only(grouping.domain[ordered.unit] == domain)
-        found = choose(claimant, columns, slots, rows=inside, units=units)
+    inside = [ordered.only(grouping.domain[ordered.unit] == domain) for ordered in orders]
+    num_found = 0
+    for rows in inside:
+        found = choose(claimant, columns, slots, rows=rows, units=units)
         if found is not None:
             yield found
+            num_found += 1
             if len(found.chosen) == 1:  # no order finds fewer
                 return
+    if not num_found:
+        found = choose(claimant, columns, slots, rows=inside[-1], units=units, most_first=True)
+        yield from [found] if found is not None else []
 
 
 def _cheapest_first(claimant: Claimant, columns: Columns, rows: Rows, domains: IntArray) -> IntArray:

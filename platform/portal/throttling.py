@@ -1,7 +1,7 @@
 """How often a user, or an address without a user, may ask. Counted in Redis; without it nobody is refused.
 
-By one counter per window: REST framework's own throttle keeps the time of every request in a list and moves the
-whole list on each of them.
+By one counter per window: REST framework's own keeps the time of every request in a list and moves the whole
+list on each of them.
 """
 
 import logging

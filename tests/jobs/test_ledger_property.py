@@ -149,7 +149,7 @@ def test_ledger_devices_and_log_agree_after_anything() -> None:
     run_state_machine_as_test(
         JobsAtRandom,
         settings=settings(
-            max_examples=15,
+            max_examples=10,
             stateful_step_count=25,
             deadline=None,
             suppress_health_check=list(HealthCheck),

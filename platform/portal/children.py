@@ -70,6 +70,7 @@ class Child:
     death_signal: signal.Signals = signal.SIGKILL
     stop_seconds: float = 10.0
     ready_seconds: float = 90.0
+    num_tries: int = 1  # of the first start; what ends later is always started again
     pid: int | None = None
     started_at: float = 0.0
     num_starts: int = 0
@@ -82,8 +83,16 @@ class Child:
 
     async def start(self) -> None:
         """Start it, wait until it does its work, and keep it running from then on."""
-        await self._spawn()
-        await self._wait_ready()
+        for num_left in reversed(range(self.num_tries)):
+            await self._spawn()
+            try:
+                await self._wait_ready()
+                break
+            except StartError as error:
+                if not num_left:
+                    raise
+                self.show(self.name, f"{str(error).splitlines()[0]}; starting it again")
+                await self._end()
         self._keeper = asyncio.create_task(self._keep(), name=f"keep {self.name}")
 
     async def stop(self) -> None:

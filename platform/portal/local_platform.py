@@ -26,6 +26,7 @@ HEAD_ADDRESS = "127.0.0.2"
 NODES = (("n1", "rack-a"), ("n2", "rack-a"), ("n3", "rack-b"), ("n4", "rack-b"))
 FIRST_NODE_ADDRESS = 3  # 127.0.0.3 and up
 SLOTS_PER_NODE = "4"
+RAY_TRIES = 3  # Ray gives a node 30 s to register, which a busy machine may not keep
 CPUS_PER_NODE = "8"
 PORTS = range(20000, 32000)  # below the range that outgoing connections are given
 
@@ -179,6 +180,8 @@ def ray_children(make: MakeChild, *, options: Options, secrets: Secrets, address
             "GANGLINE_NODE_SLOTS": SLOTS_PER_NODE,
         }
         children.append(make(f"ray-{name}", _ray("ray-node", node), _said(RAY_READY_LINE)))
+    for child in children:
+        child.num_tries = RAY_TRIES
     return children
 
 

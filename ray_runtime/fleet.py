@@ -118,6 +118,10 @@ class Fleet:
             raise AgentAwayError(f"node {name} has no agent yet")
         return await call_agent(view.handle, method, self._epoch(), *args, timeout=timeout, **options)
 
+    async def ask(self, name: str) -> None:
+        """Poll a node out of turn. Raises `AgentAwayError`."""
+        await self._poll(name, self._nodes[name], 0.0)
+
     def take_record(self, name: str, record: HostRecord) -> None:
         """A record that an agent answered directly; an older one than we have changes nothing."""
         view = self._nodes[name]

@@ -16,7 +16,7 @@ from ray_runtime.fleet import Fleet, NodeView
 from ray_runtime.liveness import Presence
 from ray_runtime.messages import HostRecord, HostState
 from ray_runtime.patience import happens, within
-from ray_runtime.policies import Leave, Save, Sight, Stay, decide, revise
+from ray_runtime.policies import Leave, Save, Sight, Stay, decide, may_be_a_loss, revise
 from ray_runtime.protocol import EndCause, LaunchSpec, ReportKind, StopIntent, StopOrder
 from ray_runtime.ray_cluster import AgentAwayError, RayCluster
 from ray_runtime.report_book import ReportBook
@@ -27,6 +27,7 @@ _RETRY_SECONDS = 0.2
 _REPEAT_STOP_SECONDS = 1.0
 _PASS_ON_SECONDS = 2.0
 _RELEASE_SECONDS = 10.0
+_SECOND_LOOK_SECONDS = 0.5
 _IN_ORDER = (ReportKind.FORMING, ReportKind.RUNNING, ReportKind.STOPPING)
 
 logger = logging.getLogger(__name__)
@@ -94,7 +95,7 @@ class Gang:
         logger.info("%s leaves %s: %s", self.spec.attempt_id, self.state.name, over.outcome)
         self.state = Leaving(over.outcome)
         await self._clear_away(over.grace_seconds)
-        outcome = revise(over.outcome, self._sights())
+        outcome = await self._confirmed(over.outcome)
         acked = self._means.book.add_end(self.spec.attempt_id, outcome, job_id=self.spec.job_id)
         await acked.wait()
         self.taken_in.set()
@@ -204,6 +205,21 @@ class Gang:
                 continue
             if not self._sight(node).is_clear:
                 await self._wait_for_progress(_REPEAT_STOP_SECONDS)
+
+    async def _confirmed(self, outcome: Outcome) -> Outcome:
+        """A killed rank may be the first that is seen of a dying node: look a second time."""
+        node = outcome.node
+        if node is None or not may_be_a_loss(outcome):
+            return outcome
+        fleet, before = self._means.fleet, self._view(node).incarnation
+        await asyncio.sleep(_SECOND_LOOK_SECONDS)
+        while self._sight(node).presence is Presence.PRESENT:
+            try:
+                await fleet.ask(node)
+                break
+            except AgentAwayError:
+                await asyncio.sleep(_RETRY_SECONDS)
+        return revise(outcome, self._sight(node), is_replaced=self._view(node).incarnation != before)
 
     async def _forget(self, node: str) -> None:
         """One that is away is told when it is back: its record is an orphan then."""

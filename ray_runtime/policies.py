@@ -86,16 +86,20 @@ def decide(state: GangState, sights: Sequence[Sight], stop: StopOrder | None) ->
     return Stay() if isinstance(state, Saving) else Save()
 
 
-def revise(outcome: Outcome, sights: Iterable[Sight]) -> Outcome:
-    """The outcome in the light of what was seen while the gang was cleared away.
+def may_be_a_loss(outcome: Outcome) -> bool:
+    """Whether a failure may be the first sign of a dying node, whose agent still told of a killed rank."""
+    return outcome.cause is EndCause.PROGRAM_FAILED and outcome.exit_code == -signal.SIGKILL
 
-    When a node dies as a whole, its agent may still have told that a rank was killed. The node is the reason.
+
+def revise(outcome: Outcome, sight: Sight, *, is_replaced: bool) -> Outcome:
+    """The outcome in the light of how the killed rank's node stands a moment later.
+
+    `is_replaced`: another agent answers there now.
     """
-    if outcome.cause is not EndCause.PROGRAM_FAILED or outcome.exit_code != -signal.SIGKILL:
-        return outcome
-    sight = next(sight for sight in sights if sight.node == outcome.node)
-    cause = _LOSSES.get(sight.presence)
-    return outcome if cause is None else Outcome(cause=cause, node=sight.node, message=sight.why)
+    presence = Presence.AGENT_LOST if is_replaced else sight.presence
+    cause = _LOSSES.get(presence)
+    why = sight.why or f"the agent of node {sight.node} died, and its workers with it"
+    return outcome if cause is None else Outcome(cause=cause, node=sight.node, message=why)
 
 
 def _may_leave(state: GangState, sights: Iterable[Sight]) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 from ray_runtime.liveness import Presence
 from ray_runtime.messages import HostRecord, HostState, RankExit
-from ray_runtime.policies import Decision, Leave, Save, Sight, Stay, decide, revise
+from ray_runtime.policies import Decision, Leave, Save, Sight, Stay, decide, may_be_a_loss, revise
 from ray_runtime.protocol import EndCause, StopIntent, StopOrder
 from ray_runtime.states import Forming, GangState, Leaving, Outcome, Reserving, Running, Saving
 
@@ -181,13 +181,16 @@ def test_a_leaving_gang_decides_nothing_more() -> None:
 def test_a_rank_killed_with_its_node_is_the_nodes_loss(presence: Presence, cause: EndCause) -> None:
     """The agent still told of the kill before it died itself."""
     told = left(decide(Running(), [a_sight("n1", {0: -9})], None))
-    assert revise(told, [a_sight("n1", {0: -9}, presence=presence, why="gone")]).cause is cause
+    assert may_be_a_loss(told)
+    sight = a_sight("n1", {0: -9}, presence=presence, why="gone")
+    assert revise(told, sight, is_replaced=False).cause is cause
+    if presence is Presence.PRESENT:
+        assert revise(told, sight, is_replaced=True).cause is EndCause.AGENT_LOST
 
 
 def test_a_failure_by_itself_is_not_revised() -> None:
     """The program said why it failed; that its node went afterwards changes nothing."""
-    told = left(decide(Running(), [a_sight("n1", {0: 1})], None))
-    assert revise(told, [a_sight("n1", {0: 1}, presence=Presence.NODE_LOST)]) == told
+    assert not may_be_a_loss(left(decide(Running(), [a_sight("n1", {0: 1})], None)))
 
 
 def test_a_node_is_clear_when_nothing_can_be_alive_there() -> None:

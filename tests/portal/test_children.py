@@ -31,9 +31,7 @@ def keeper() -> Iterator[Keeper]:
 
 
 def _child(folder: Path, keeper: Keeper, *, num_tries: int) -> Child:
-    command = Command(
-        argv=(sys.executable, "-c", FAILS_ONCE, str(folder / "mark")), environ=dict(os.environ)
-    )
+    command = Command(argv=(sys.executable, "-c", FAILS_ONCE, str(folder / "mark")), environ=dict(os.environ))
 
     async def said_up(child: Child) -> bool:
         return "up" in child.lines

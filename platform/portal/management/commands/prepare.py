@@ -11,13 +11,14 @@ from django.utils import timezone
 
 from portal.demo_seed import seed_demo
 from portal.first_admin import ensure_admin
+from portal.first_queue import ensure_first_queue
 
 
 class Command(BaseCommand):
-    """Schema, first platform admin, and the demo's teams if asked. Safe to repeat."""
+    """Schema, first platform admin, a first queue or, if asked, the demo's teams. Safe to repeat."""
 
     requires_system_checks = [Tags.security]
-    help = "Bring the schema up to date and make the first platform admin."
+    help = "Bring the schema up to date, make the first platform admin and a first queue."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """One option."""
@@ -31,3 +32,5 @@ class Command(BaseCommand):
         if options["seed"] == "demo":
             made = seed_demo(env.data_dir / "demo.json", admin=admin, public_url=env.public_url, now=now)
             self.stdout.write("Made the demo's teams." if made else "The demo's teams were there.")
+        elif ensure_first_queue(admin=admin, now=now):
+            self.stdout.write("Made a first team and queue, both called default.")

@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from eventlog.models import Event
-from jobs.explain import cause_label, cause_sentence
-from jobs.lifecycle import Cause
+from jobs.explain import cause_label
 from jobs.models import TERMINAL, Attempt, Job
 from jobs.rendering import job_reason
 from jobs.selectors import ahead_of
@@ -50,7 +51,7 @@ def _standing(job: Job, attempts: Sequence[Attempt], *, now: datetime) -> dict[s
     if job.state == "queued":
         return {"why": reason, "ahead": ahead_of(job) if reason else 0}
     if job.state == "succeeded":
-        return {"outcome": {"text": cause_sentence(Cause.COMPLETED, {})}}
+        return {"outcome": {"text": _("Its work is complete.")}}
     return {"outcome": reason, "last_lines": last.last_lines if last and job.state == "failed" else []}
 
 

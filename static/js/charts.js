@@ -75,7 +75,7 @@ function options(chart) {
   return {
     width: chart.box.clientWidth - 16,
     height: chart.box.clientHeight - 16,
-    padding: [8, 8, 0, 0],
+    padding: [8, 20, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 } },
     scales: { x: { time: false }, y: { distr: chart.logScale ? 3 : 1 } },

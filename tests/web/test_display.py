@@ -35,7 +35,15 @@ def test_filesize(size: int, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0s"), (59.9, "59s"), (61, "1m 01s"), (3700, "1h 01m"), (100_000, "1d 3h"), (-5, "0s")],
+    [
+        (0, "0s"),
+        (0.4, "<1s"),
+        (59.9, "59s"),
+        (61, "1m 01s"),
+        (3700, "1h 01m"),
+        (100_000, "1d 3h"),
+        (-5, "0s"),
+    ],
 )
 def test_span(seconds: float, text: str) -> None:
     """The two largest units."""

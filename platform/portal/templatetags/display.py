@@ -86,8 +86,8 @@ def span(length: dt.timedelta | float | None) -> str:
     """A duration with its two largest units: 42s, 12m 05s, 3h 07m, 2d 4h."""
     if length is None:
         return "–"
-    seconds = int(length.total_seconds() if isinstance(length, dt.timedelta) else length)
-    return _two_units(max(seconds, 0))
+    seconds = length.total_seconds() if isinstance(length, dt.timedelta) else length
+    return gettext("<1s") if 0 < seconds < 1 else _two_units(max(int(seconds), 0))
 
 
 def _two_units(seconds: int) -> str:

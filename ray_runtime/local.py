@@ -137,6 +137,7 @@ def _environ(inherit: Mapping[str, str], *, token_path: Path, python_path: str) 
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_memory_monitor_refresh_ms": "0",  # it kills the agent, not the culprit
         "RAY_prestart_worker_first_driver": "0",  # else one idle interpreter per CPU and node, 60 MB each
+        "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",  # else SIGTERM waits 30 s for actors that never leave
         "RAY_gcs_rpc_server_reconnect_timeout_s": "600",  # how long nodes outlive the head; 60 s by default
     }
 

@@ -38,8 +38,11 @@ def start_rank(plan: RankPlan) -> int:
 
     What cannot be started says so in its own log and leaves with 127, exactly as a shell would.
     """
+    # A SIGTERM between fork and exec would run our handler in the child and be lost: it must wait.
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     pid = os.fork()
     if pid:
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
         return pid
     try:
         _become(plan)

@@ -40,7 +40,14 @@ def edit_quota(request: HttpRequest, path: str) -> HttpResponse:
         problems = {problem.path: str(problem.problem) for problem in refusal.details}
         return _form(request, row, request.POST.dict(), problems)
     messages.success(request, _("The quota of %(queue)s was changed.") % {"queue": row.path})
+    if _is_part(request):
+        return HttpResponse(status=204, headers={"HX-Redirect": "/queues"})
     return redirect("/queues")
+
+
+def _is_part(request: HttpRequest) -> bool:
+    """Whether htmx asks, for the dialog on the queues page."""
+    return request.headers.get("HX-Request") == "true"
 
 
 def _change(user: User, row: QueueRow, given: QueryDict, *, address: str | None) -> None:
@@ -109,6 +116,6 @@ def _form(
         "problems": problems,
         "other_problems": others,
     }
-    part = request.headers.get("HX-Request") == "true"
-    template = "queues/_quota_form.html" if part else "queues/quota.html"
-    return render(request, template, context, status=422 if problems and not part else 200)
+    if _is_part(request):  # which shows nothing but answers of 200
+        return render(request, "queues/_quota_form.html", context | {"in_dialog": True})
+    return render(request, "queues/quota.html", context, status=422 if problems else 200)

@@ -70,7 +70,10 @@ document.addEventListener("click", (event) => {
   else if ("opens" in target.dataset) {
     event.preventDefault();
     document.getElementById(target.dataset.opens)?.showModal();
-  } else target.closest("dialog")?.close();
+  } else if (target.closest("dialog")) {
+    event.preventDefault();
+    target.closest("dialog").close();
+  }
 });
 
 // A click on the veil closes a dialog, as Escape does.

@@ -151,6 +151,26 @@ def test_the_map_shows_the_job_on_its_device(visitor: Visitor) -> None:
     expect(page.locator(".queue-row", has_text="research").first).to_contain_text("4")
 
 
+def test_a_team_admin_divides_the_quota_in_a_dialog(browser: Browser, live_platform: LivePlatform) -> None:
+    """It can be left and opened again; a wrong number comes back at its field."""
+    admin = Visitor(browser, live_platform)
+    admin.log_in(live_platform.person("team_admin"))
+    page = admin.open("/queues")
+    edit = page.locator("a[href='/queues/research/nlp/quota']")
+    edit.click()
+    page.click("#quota-dialog [data-closes]")
+    expect(page.locator("#quota-dialog")).to_be_hidden()
+    edit.click()
+    page.fill("#q-guarantee", "999")
+    page.click("#quota-dialog .primary")
+    expect(page.locator("#q-guarantee")).to_have_attribute("aria-invalid", "true")
+    page.fill("#q-guarantee", "0")
+    page.fill("#q-weight", "2")
+    page.click("#quota-dialog .primary")
+    expect(page.locator("#toasts")).to_contain_text("The quota of research/nlp was changed.")
+    admin.close()
+
+
 def test_chinese_and_dark_are_one_click_away(visitor: Visitor) -> None:
     """And stay on the next page."""
     page = visitor.open("/jobs")

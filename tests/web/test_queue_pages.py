@@ -46,6 +46,17 @@ def test_a_team_admin_divides_below_the_teams_own_queue(world: World, child: Que
     assert AuditEntry.objects.filter(action="quota_set", actor=world.cast.team_admin).exists()
 
 
+def test_the_dialog_stays_open_with_what_is_wrong(world: World, child: Queue) -> None:
+    """And leaves for the queues page when all is well."""
+    client = browser_of(world.cast.team_admin)
+    htmx = {"hx-request": "true"}
+    wrong = text_of(client.post("/queues/a/微调/quota", {**GOOD, "weight": "0"}, headers=htmx))
+    assert 'id="q-weight"' in wrong
+    assert "<html" not in wrong
+    good = client.post("/queues/a/微调/quota", GOOD, headers=htmx)
+    assert (good.status_code, good.headers["HX-Redirect"]) == (204, "/queues")
+
+
 def test_an_empty_limit_is_none(world: World, child: Queue) -> None:
     """No limit of its own."""
     Queue.objects.filter(id=child.id).update(limit_milli=1000)

@@ -6,6 +6,7 @@ from typing import Any
 
 from drf_spectacular.generators import SchemaGenerator
 
+from jobs.lifecycle import TABLE, TERMINAL, Cause, State
 from portal.env import ROOT, Setting, settings_of_env, variable
 from portal.ray_commands import NODE_VARIABLES
 
@@ -15,7 +16,7 @@ METHODS = ("get", "post", "put", "patch", "delete")
 
 def pages() -> dict[str, str]:
     """File name in `docs/reference/` to its text."""
-    return {"settings.md": settings_page(), "api.md": api_page()}
+    return {"settings.md": settings_page(), "api.md": api_page(), "lifecycle.md": lifecycle_page()}
 
 
 def settings_page() -> str:
@@ -67,6 +68,30 @@ def api_page() -> str:
         rows = [row for path, operations in paths for row in _operations(path, operations)]
         lines += [f"## {group}", "", "| method | path | |", "|---|---|---|", *rows, ""]
     return "\n".join(lines)
+
+
+def lifecycle_page() -> str:
+    """A job's states and what leads from one to the next, from the one table."""
+    return "\n".join(
+        [
+            "# A job's life",
+            GENERATED,
+            "",
+            "```mermaid",
+            "stateDiagram-v2",
+            "    [*] --> queued: submit",
+            *(f"    {state} --> {following}: {trigger}" for (state, trigger), following in TABLE.items()),
+            *(f"    {state} --> [*]" for state in State if state in TERMINAL),
+            "```",
+            "",
+            "| from | by | to |",
+            "|---|---|---|",
+            *(f"| {state} | {trigger} | {following} |" for (state, trigger), following in TABLE.items()),
+            "",
+            "Everything finer is the cause of a change: " + ", ".join(f"`{cause}`" for cause in Cause) + ".",
+            "",
+        ]
+    )
 
 
 def _group(item: tuple[str, Any]) -> str:

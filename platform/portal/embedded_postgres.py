@@ -57,8 +57,8 @@ def find_place(data_dir: Path) -> Place:
     entry = pwd.getpwnam(ACCOUNT_NAME)
     account = Account(entry.pw_uid, entry.pw_gid)
     elsewhere = ELSEWHERE / hashlib.sha256(str(data_dir.resolve()).encode()).hexdigest()[:12]
-    data = data_dir if _passable(data_dir) else elsewhere
-    if not _passable(install):
+    data = data_dir if passable(data_dir) else elsewhere
+    if not passable(install):
         install = _copied(install, ELSEWHERE / "binaries" / MAJOR)
     return Place(binaries=install / "bin", data=data / "postgres", account=account)
 
@@ -161,7 +161,7 @@ def _installation() -> Path:
     return Path(spec.origin).parent / f"pginstall{MAJOR}"
 
 
-def _passable(path: Path) -> bool:
+def passable(path: Path) -> bool:
     """Whether any account may pass through this folder and its parents."""
     return all(parent.stat().st_mode & 0o001 for parent in (path, *path.parents) if parent.exists())
 

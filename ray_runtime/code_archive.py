@@ -21,6 +21,17 @@ def check_archive(archive: Path, *, sha256: str) -> None:
         raise CodeUnusableError(f"the code archive has hash {digest}, expected {sha256}")
 
 
+def keep_recent(folder: Path, *, used: Path, keep: int = 32) -> None:
+    """Note that `used` was used, and remove all but the most recent archives. Blocking: call in a thread.
+
+    One that is just being unpacked by another attempt stays readable for it until it is closed.
+    """
+    used.touch()
+    archives = sorted(folder.glob("*.tar.gz"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    for archive in archives[keep:]:
+        archive.unlink(missing_ok=True)
+
+
 def unpack_archive(archive: Path, folder: Path) -> None:
     """Unpack a tar.gz into `folder`: no absolute or climbing names, no links outside, no devices, limited.
 

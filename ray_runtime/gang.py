@@ -16,7 +16,7 @@ from ray_runtime.fleet import Fleet, NodeView
 from ray_runtime.liveness import Presence
 from ray_runtime.messages import HostRecord, HostState
 from ray_runtime.patience import happens, within
-from ray_runtime.policies import Leave, Save, Sight, Stay, decide, may_be_a_loss, revise
+from ray_runtime.policies import Leave, Save, Sight, Stay, decide, is_kill, revise
 from ray_runtime.protocol import EndCause, LaunchSpec, ReportKind, StopIntent, StopOrder
 from ray_runtime.ray_cluster import AgentAwayError, RayCluster
 from ray_runtime.report_book import ReportBook
@@ -207,10 +207,10 @@ class Gang:
                 await self._wait_for_progress(_REPEAT_STOP_SECONDS)
 
     async def _confirmed(self, outcome: Outcome) -> Outcome:
-        """A killed rank may be the first that is seen of a dying node: look a second time."""
+        """A failure may be the first that is seen of a dying node; look twice where a rank was killed."""
         node = outcome.node
-        if node is None or not may_be_a_loss(outcome):
-            return outcome
+        if node is None or not is_kill(outcome):
+            return revise(outcome, self._sights())
         fleet, before = self._means.fleet, self._view(node).incarnation
         await asyncio.sleep(_SECOND_LOOK_SECONDS)
         while self._sight(node).presence is Presence.PRESENT:
@@ -219,7 +219,8 @@ class Gang:
                 break
             except AgentAwayError:
                 await asyncio.sleep(_RETRY_SECONDS)
-        return revise(outcome, self._sight(node), is_replaced=self._view(node).incarnation != before)
+        is_replaced = self._view(node).incarnation != before
+        return revise(outcome, self._sights(), is_replaced=is_replaced)
 
     async def _forget(self, node: str) -> None:
         """One that is away is told when it is back: its record is an orphan then."""

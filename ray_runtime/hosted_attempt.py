@@ -11,7 +11,7 @@ from ray_runtime import attempt_files, outputs
 from ray_runtime.attempt_client import AttemptClient
 from ray_runtime.attempt_table import AttemptTable
 from ray_runtime.checkpoint_index import newest_whole
-from ray_runtime.code_archive import CodeUnusableError, check_archive, unpack_archive
+from ray_runtime.code_archive import CodeUnusableError, check_archive, keep_recent, unpack_archive
 from ray_runtime.environment import Folders, Rendezvous, rank_argv, rank_environ
 from ray_runtime.hosts import HostLink, Nursery
 from ray_runtime.messages import HostRecord, HostState, RankExit
@@ -180,6 +180,7 @@ class HostedAttempt:
             archive.unlink(missing_ok=True)
             raise
         await asyncio.to_thread(unpack_archive, archive, self.folders.work)
+        await asyncio.to_thread(keep_recent, self._all.code_dir, used=archive)
 
     def _plan(self, slot: WorkerSlot, *, facts: NodeFacts, rendezvous: Rendezvous) -> RankPlan:
         environ = rank_environ(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ray_runtime.liveness import Presence
 from ray_runtime.messages import HostRecord, HostState, RankExit
-from ray_runtime.protocol import EndCause, StopOrder
+from ray_runtime.protocol import PEER_LOST_EXIT, EndCause, StopOrder
 from ray_runtime.start import CANNOT_START
 from ray_runtime.states import Forming, GangState, Leaving, Outcome, Reserving, Saving
 
@@ -86,18 +86,32 @@ def decide(state: GangState, sights: Sequence[Sight], stop: StopOrder | None) ->
     return Stay() if isinstance(state, Saving) else Save()
 
 
-def may_be_a_loss(outcome: Outcome) -> bool:
+def is_kill(outcome: Outcome) -> bool:
     """Whether a failure may be the first sign of a dying node, whose agent still told of a killed rank."""
     return outcome.cause is EndCause.PROGRAM_FAILED and outcome.exit_code == -signal.SIGKILL
 
 
-def revise(outcome: Outcome, sight: Sight, *, is_replaced: bool) -> Outcome:
-    """The outcome in the light of how the killed rank's node stands a moment later.
+def revise(outcome: Outcome, sights: Sequence[Sight], *, is_replaced: bool = False) -> Outcome:
+    """The outcome of a failure in the light of what was seen while the gang was cleared away.
 
-    `is_replaced`: another agent answers there now.
+    A lost node shows first in its peers, whose collectives break: every node has answered or is lost by now.
+    Nor is a rank to blame that left because a peer was lost, if another failed before it.
+    `is_replaced`: another agent answers on the killed rank's node now.
     """
-    presence = Presence.AGENT_LOST if is_replaced else sight.presence
-    cause = _LOSSES.get(presence)
+    if outcome.cause is not EndCause.PROGRAM_FAILED:
+        return outcome
+    if is_kill(outcome):
+        return _revise_kill(outcome, sights, is_replaced=is_replaced)
+    if (lost := _loss(sights)) is not None:
+        return lost
+    if outcome.exit_code != PEER_LOST_EXIT:
+        return outcome
+    return _first_failure(sights, before_peers=True) or outcome
+
+
+def _revise_kill(outcome: Outcome, sights: Iterable[Sight], *, is_replaced: bool) -> Outcome:
+    sight = next(sight for sight in sights if sight.node == outcome.node)
+    cause = _LOSSES.get(Presence.AGENT_LOST if is_replaced else sight.presence)
     why = sight.why or f"the agent of node {sight.node} died, and its workers with it"
     return outcome if cause is None else Outcome(cause=cause, node=sight.node, message=why)
 
@@ -146,9 +160,18 @@ def _after_all_exits(sights: Sequence[Sight], stop: StopOrder | None) -> Outcome
     return failure
 
 
-def _first_failure(sights: Iterable[Sight]) -> Outcome | None:
-    """The rank that failed first, by time; what failed a moment later failed because of it."""
+def _first_failure(sights: Iterable[Sight], *, before_peers: bool = False) -> Outcome | None:
+    """The rank that failed first, by time; what failed a moment later failed because of it.
+
+    `before_peers`: only one that failed no later than the first that left for the loss of a peer. Whatever
+    failed after those was ended by us.
+    """
     failures = [(rank_exit, sight) for sight in sights for rank_exit in sight.exits if rank_exit.code != 0]
+    if before_peers:
+        left_at_ms = min(found[0].at_ms for found in failures if found[0].code == PEER_LOST_EXIT)
+        failures = [
+            found for found in failures if found[0].code != PEER_LOST_EXIT and found[0].at_ms <= left_at_ms
+        ]
     if not failures:
         return None
     rank_exit, sight = min(failures, key=lambda found: (found[0].at_ms, found[0].rank))

@@ -23,6 +23,9 @@ OUTPUT_PATH = "/runtime/v1/attempts/{attempt_id}/outputs"  # PUT raw ?path&sha25
 CODE_PATH = "/runtime/v1/attempts/{attempt_id}/code"  # GET: the job's code archive (tar.gz)
 
 
+PEER_LOST_EXIT = 75  # a worker leaves with it when a collective broke: a peer is lost, it is not to blame
+
+
 class OrderKind(StrEnum):
     """What the portal may ask of the conductor."""
 

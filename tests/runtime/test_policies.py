@@ -7,9 +7,10 @@ import pytest
 
 from ray_runtime.liveness import Presence
 from ray_runtime.messages import HostRecord, HostState, RankExit
-from ray_runtime.policies import Decision, Leave, Save, Sight, Stay, decide, may_be_a_loss, revise
-from ray_runtime.protocol import EndCause, StopIntent, StopOrder
+from ray_runtime.policies import Decision, Leave, Save, Sight, Stay, decide, is_kill, revise
+from ray_runtime.protocol import PEER_LOST_EXIT, EndCause, StopIntent, StopOrder
 from ray_runtime.states import Forming, GangState, Leaving, Outcome, Reserving, Running, Saving
+from ray_runtime.train import environment
 
 STOP = StopOrder(intent=StopIntent.PREEMPT, grace_seconds=9.0, reason="make room")
 
@@ -181,16 +182,39 @@ def test_a_leaving_gang_decides_nothing_more() -> None:
 def test_a_rank_killed_with_its_node_is_the_nodes_loss(presence: Presence, cause: EndCause) -> None:
     """The agent still told of the kill before it died itself."""
     told = left(decide(Running(), [a_sight("n1", {0: -9})], None))
-    assert may_be_a_loss(told)
+    assert is_kill(told)
     sight = a_sight("n1", {0: -9}, presence=presence, why="gone")
-    assert revise(told, sight, is_replaced=False).cause is cause
+    assert revise(told, [sight]).cause is cause
     if presence is Presence.PRESENT:
-        assert revise(told, sight, is_replaced=True).cause is EndCause.AGENT_LOST
+        assert revise(told, [sight], is_replaced=True).cause is EndCause.AGENT_LOST
 
 
-def test_a_failure_by_itself_is_not_revised() -> None:
-    """The program said why it failed; that its node went afterwards changes nothing."""
-    assert not may_be_a_loss(left(decide(Running(), [a_sight("n1", {0: 1})], None)))
+def test_a_lost_node_shows_first_in_its_peers() -> None:
+    """Their collectives break within milliseconds; the loss itself is known a moment later."""
+    told = left(decide(Running(), [a_sight("n1", {0: 1}), a_sight("n2", {1: None})], None))
+    assert told.cause is EndCause.PROGRAM_FAILED
+    seen = [a_sight("n1", {0: 1}), a_sight("n2", {1: None}, presence=Presence.NODE_LOST, why="gone")]
+    assert (revise(told, seen).cause, revise(told, seen).node) == (EndCause.NODE_LOST, "n2")
+
+
+def test_a_failure_on_nodes_that_are_well_stays_one() -> None:
+    """All have answered and ended."""
+    told = left(decide(Running(), [a_sight("n1", {0: 1}), a_sight("n2", {1: None})], None))
+    assert revise(told, [a_sight("n1", {0: 1}), a_sight("n2", {1: -15})]) == told
+
+
+@pytest.mark.parametrize(("culprit_at_ms", "rank"), [(69_990, 1), (70_010, 0)])
+def test_who_left_for_a_lost_peer_is_not_to_blame(culprit_at_ms: int, rank: int) -> None:
+    """If another failed before it; one that ended after it was ended by us."""
+    peer = a_sight("n1", {0: PEER_LOST_EXIT}, at_ms=70_000)
+    told = left(decide(Running(), [peer, a_sight("n2", {1: None})], None))
+    seen = revise(told, [peer, a_sight("n2", {1: -11}, at_ms=culprit_at_ms)])
+    assert (seen.cause, seen.rank) == (EndCause.PROGRAM_FAILED, rank)
+
+
+def test_the_training_loop_leaves_with_the_code_that_is_understood_here() -> None:
+    """Both sides of one agreement."""
+    assert environment.PEER_LOST_EXIT == PEER_LOST_EXIT
 
 
 def test_a_node_is_clear_when_nothing_can_be_alive_there() -> None:

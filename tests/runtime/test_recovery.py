@@ -1,6 +1,7 @@
 """What breaks, and what must not: conductor, agents, nodes, the head, the portal. Real kills."""
 
 import json
+import sys
 import time
 
 import httpx
@@ -105,6 +106,29 @@ def test_a_lost_node_is_named_and_the_survivors_are_stopped(runtime: Runtime) ->
     text = runtime.portal.wait_closed(spec.attempt_id, 1, timeout=30)
     assert text.splitlines()[:10] == [str(number) for number in range(10)]
     assert runtime.end_of(runtime.launch("true", nodes=("n4",) * 4)).cause is EndCause.COMPLETED
+
+
+def test_a_lost_node_is_the_reason_though_its_peers_fail_first(runtime: Runtime) -> None:
+    """As in a collective: the peer's connection breaks at once, the loss is known seconds later."""
+    script = runtime.folder / "peers.py"
+    script.write_text(
+        "import os, socket, sys, time\n"
+        "address = ('127.0.1.1', int(os.environ['MASTER_PORT']))\n"
+        "if os.environ['RANK'] == '1':\n"
+        "    server = socket.create_server(address); server.accept(); time.sleep(600)\n"
+        "while True:\n"
+        "    try: line = socket.create_connection(address); break\n"
+        "    except OSError: time.sleep(0.05)\n"
+        "print('connected', flush=True)\n"
+        "sys.exit(1 if line.recv(1) == b'' else 0)\n"
+    )
+    spec = runtime.run(f"exec {sys.executable} {script}", nodes=("n1", "n4"))
+    runtime.wait_text(spec, "connected")
+    runtime.cluster.kill_node("n4")
+    end = runtime.end_of(spec)
+    assert (end.cause, end.node) == (EndCause.NODE_LOST, "n4")
+    runtime.cluster.start_node(4)
+    runtime.wait_well()
 
 
 def test_an_absent_portal_costs_no_line_and_no_report(runtime: Runtime) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ray_runtime import local
-from ray_runtime.code_archive import CodeUnusableError, unpack_archive
+from ray_runtime.code_archive import CodeUnusableError, keep_recent, unpack_archive
 from ray_runtime.devices import accelerator_resource, visible_devices
 from ray_runtime.environment import Folders, Rendezvous, nodes_of, rank_argv, rank_environ
 from ray_runtime.outputs import list_outputs, open_inside
@@ -186,6 +186,16 @@ def test_an_archive_cannot_hold_links_outside_or_devices(kind: bytes, target: st
     member.type, member.linkname = kind, target
     with pytest.raises(CodeUnusableError):
         unpack_archive(_tar(tmp_path, member), tmp_path / "work")
+
+
+def test_the_cache_of_archives_is_bounded(tmp_path: Path) -> None:
+    """The least recently used go; the one in use stays."""
+    archives = [tmp_path / f"{number}.tar.gz" for number in range(5)]
+    for number, archive in enumerate(archives):
+        archive.touch()
+        os.utime(archive, ns=(number, number))
+    keep_recent(tmp_path, used=archives[0], keep=2)
+    assert {path.name for path in tmp_path.iterdir()} == {"0.tar.gz", "4.tar.gz"}
 
 
 def test_what_is_no_archive_is_said(tmp_path: Path) -> None:

@@ -56,8 +56,7 @@ def find_place(data_dir: Path) -> Place:
         return Place(binaries=install / "bin", data=data_dir / "postgres", account=None)
     entry = pwd.getpwnam(ACCOUNT_NAME)
     account = Account(entry.pw_uid, entry.pw_gid)
-    elsewhere = ELSEWHERE / hashlib.sha256(str(data_dir.resolve()).encode()).hexdigest()[:12]
-    data = data_dir if passable(data_dir) else elsewhere
+    data = data_dir if passable(data_dir) else _elsewhere(data_dir.resolve())
     if not passable(install):
         install = _copied(install, ELSEWHERE / "binaries" / MAJOR)
     return Place(binaries=install / "bin", data=data / "postgres", account=account)
@@ -114,6 +113,18 @@ def create_database(password: str, *, port: int) -> None:
         query = "SELECT 1 FROM pg_database WHERE datname = %s"
         if connection.execute(query, [DATABASE]).fetchone() is None:
             connection.execute(f'CREATE DATABASE "{DATABASE}"')
+
+
+def _elsewhere(data_dir: Path) -> Path:
+    """A passable folder for this data folder's database; those whose data folder was deleted go."""
+    ELSEWHERE.mkdir(mode=0o755, exist_ok=True)
+    for note in ELSEWHERE.glob("*/data-folder"):
+        if not Path(note.read_text()).exists():
+            shutil.rmtree(note.parent)
+    folder = ELSEWHERE / hashlib.sha256(str(data_dir).encode()).hexdigest()[:12]
+    folder.mkdir(mode=0o711, exist_ok=True)
+    write_private(folder / "data-folder", str(data_dir))
+    return folder
 
 
 def _initialise(place: Place, *, password: str) -> None:

@@ -7,6 +7,7 @@ the child of our own is then left out.
 import asyncio
 import os
 import random
+import shutil
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from portal.children import Child, Command, Probe
 from portal.data_folder import Secrets, folder, write_private
 from portal.env import read_env
 from portal.probe import process_lives, web_answers
+from ray_runtime.local import temp_dir_for
 
 RAY_READY_LINE = "Ray runtime started"
 HEAD_ADDRESS = "127.0.0.2"
@@ -130,6 +132,21 @@ def portal_environ(
 def ray_token_path(data_dir: Path) -> Path:
     """The file with the token of our own Ray cluster."""
     return data_dir / "ray-token"
+
+
+def forget_old_cluster(data_dir: Path) -> None:
+    """Delete the session folders and tables of an earlier run's Ray cluster: nothing of it lives."""
+    names = ("gcs", "head", *(name for name, _rack in NODES))
+    for name in names:
+        for path in (data_dir / "ray" / name, temp_dir_for(data_dir, name=name)):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def remove_outside_folder(data_dir: Path) -> None:
+    """Ray's folders that had to be elsewhere because the data folder's path is too long for sockets."""
+    outside = temp_dir_for(data_dir, name="head").parent
+    if outside != data_dir / "ray":
+        shutil.rmtree(outside, ignore_errors=True)
 
 
 def postgres_child(make: MakeChild, *, options: Options, secrets: Secrets, port: int) -> Child:

@@ -8,7 +8,6 @@ import argparse
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
 import sys
 import time
@@ -74,9 +73,7 @@ class Supervisor:
             await self._prepare()
             await _start_all(django)
             return
-        shutil.rmtree(
-            options.data_dir / "ray" / "gcs", ignore_errors=True
-        )  # tables of a cluster that is gone
+        local_platform.forget_old_cluster(options.data_dir)
         head, *nodes = local_platform.ray_children(
             self._make, options=options, secrets=secrets, address=servers.ray_address
         )
@@ -131,6 +128,7 @@ class Supervisor:
             going = [child for child in self._children if child.name.startswith(group)]
             await asyncio.gather(*(child.stop() for child in going))
         await asyncio.to_thread(self._keeper.close)
+        local_platform.remove_outside_folder(self._options.data_dir)
         self._tell("stopped")
 
     def _make(self, name: str, build: Callable[[], Command], probe: Probe, *, kind: str = "") -> Child:

@@ -115,7 +115,7 @@ def test_a_lost_node_is_the_reason_though_its_peers_fail_first(runtime: Runtime)
         "import os, socket, sys, time\n"
         "address = ('127.0.1.1', int(os.environ['MASTER_PORT']))\n"
         "if os.environ['RANK'] == '1':\n"
-        "    server = socket.create_server(address); server.accept(); time.sleep(600)\n"
+        "    server = socket.create_server(address); peer = server.accept(); time.sleep(600)\n"
         "while True:\n"
         "    try: line = socket.create_connection(address); break\n"
         "    except OSError: time.sleep(0.05)\n"

@@ -41,11 +41,12 @@ class Person:
 class LivePlatform:
     """The running platform: who can log in, what runs, and how to break it."""
 
-    def __init__(self, folder: Path, *, environ: dict[str, str] | None = None) -> None:
+    def __init__(self, folder: Path, *, environ: dict[str, str] | None = None, port: int = 0) -> None:
         self.folder = folder
         self.data_dir = folder / "d"
         self.url = ""
         self._environ = environ or {}
+        self._port = port
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -55,7 +56,13 @@ class LivePlatform:
         with self._log_path.open("ab") as log:
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "portal.supervisor", f"--data-dir={self.data_dir}", "--port=0"),
+                    *(
+                        sys.executable,
+                        "-m",
+                        "portal.supervisor",
+                        f"--data-dir={self.data_dir}",
+                        f"--port={self._port}",
+                    ),
                     *("--seed=demo", f"--json-ready={ready}"),
                 ],
                 env=self._own_environ(),
@@ -195,11 +202,11 @@ class LivePlatform:
 
 
 @contextmanager
-def running_platform(*, environ: dict[str, str] | None = None) -> Iterator[LivePlatform]:
+def running_platform(*, environ: dict[str, str] | None = None, port: int = 0) -> Iterator[LivePlatform]:
     """Start a platform, hand it out, stop it, delete its folder. The path is short: Ray's sockets need it."""
     folder = Path(tempfile.mkdtemp(prefix="gl"))
     folder.chmod(0o711 if os.geteuid() == 0 else 0o700)
-    platform = LivePlatform(folder, environ=environ)
+    platform = LivePlatform(folder, environ=environ, port=port)
     try:
         platform.start()
         yield platform

@@ -42,6 +42,7 @@ class Hosts:
         self.nursery = nursery
         self.folder = folder
         self.died = asyncio.Event()
+        self._running: list[Running] = []
 
     async def start(self, *argvs: tuple[str, ...], folder: str | None = None) -> "Running":
         """One rank per command."""
@@ -57,7 +58,8 @@ class Hosts:
             for rank, argv in enumerate(argvs)
         ]
         link.send_plan(plans, exits=self.folder / "exits")
-        return Running(link, swept, self.folder)
+        self._running.append(Running(link, swept, self.folder))  # dropped, it would close its socket
+        return self._running[-1]
 
     def alive(self) -> list[psutil.Process]:
         """Every living process that carries the mark."""
@@ -235,11 +237,10 @@ async def test_a_rank_sees_a_clean_world(hosts: Hosts) -> None:
 
 async def test_everything_dies_with_the_agent(hosts: Hosts) -> None:
     """The nursery's and the hosts' sockets close when the agent is killed: here we close them."""
-    running = await hosts.start((sys.executable, "-c", RUNAWAYS))
+    await hosts.start((sys.executable, "-c", RUNAWAYS))
     await until(lambda: len(hosts.alive()) == 4)
     hosts.nursery.close()
     await until(lambda: hosts.alive() == [])
-    del running
 
 
 async def test_everything_dies_with_the_host(hosts: Hosts) -> None:

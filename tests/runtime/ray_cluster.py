@@ -19,7 +19,9 @@ from ray_runtime.launcher import ensure_conductor
 from tests.runtime.fake_portal import CONDUCTOR_TOKEN, FakePortal, wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-HEAD = "127.0.1.2"
+# Two test runs at once must not share addresses: Ray's per-node agents listen on fixed ports.
+SUBNET = f"127.0.{10 + os.getpid() % 200}"
+HEAD = f"{SUBNET}.2"
 
 
 class LocalRay:
@@ -43,6 +45,10 @@ class LocalRay:
     def environ(self) -> dict[str, str]:
         """For drivers."""
         return local.client_environ(os.environ, token_path=self.token_path, python_path=str(ROOT))
+
+    def address_of(self, name: str) -> str:
+        """A node's own address."""
+        return f"{SUBNET}.{2 + int(name[1:])}"
 
     def start(self) -> None:
         """The head, then all nodes at once."""
@@ -75,7 +81,7 @@ class LocalRay:
         """Start or restart a node under its name and address."""
         name = f"n{number}"
         command = local.node_command(
-            f"127.0.1.{2 + number}",
+            self.address_of(name),
             head=self.address,
             temp_dir=self.folder / name,
             token_path=self.token_path,

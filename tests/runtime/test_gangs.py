@@ -27,7 +27,7 @@ def test_four_ranks_on_four_nodes(runtime: Runtime) -> None:
     texts = [runtime.portal.wait_closed(spec.attempt_id, rank) for rank in range(4)]
     assert [text.split(" at ")[0] for text in texts] == [f"{rank}/4 0/1 group {rank}" for rank in range(4)]
     assert len({text.split(" at ")[1] for text in texts}) == 1
-    assert "at 127.0.1.3:" in texts[0]
+    assert f"at {runtime.cluster.address_of('n1')}:" in texts[0]
 
 
 def test_several_ranks_on_one_node(runtime: Runtime) -> None:
@@ -201,7 +201,8 @@ def test_the_heartbeat_tells_nodes_and_gangs(runtime: Runtime) -> None:
     )
     node = runtime.node("n1")
     assert node is not None
-    assert (node.num_accelerators, node.cpus_milli, node.address) == (4, 4000, "127.0.1.3")
+    address = runtime.cluster.address_of("n1")
+    assert (node.num_accelerators, node.cpus_milli, node.address) == (4, 4000, address)
     assert node.labels["gangline.zone"] == "z1"
     assert node.metrics["memory_total_bytes"] > 0
     runtime.portal.stop(spec.attempt_id, grace=0.0)

@@ -26,6 +26,7 @@ _Result = TypeVar("_Result")
 NAMESPACE = "gangline"
 NODE_LABEL = "gangline.node"
 _GROUP_PREFIX = "gangline:"
+_CREATION_SECONDS = 2  # takes 10 ms; one that still does not stand holds nothing
 _AGENT_OPTIONS: Mapping[str, Any] = {
     "namespace": NAMESPACE,
     "lifetime": "detached",
@@ -172,8 +173,10 @@ def _find_group(name: str) -> PlacementGroup | None:
 
 
 def _remove_group(name: str) -> None:
+    """Never while it is being created: Ray then loses its resources on the nodes for good."""
     group = _find_group(name)
     if group is not None:
+        group.wait(_CREATION_SECONDS)
         ray.util.remove_placement_group(group)
 
 

@@ -115,11 +115,15 @@ class LocalRay:
         found: list[int] = []
 
         def look() -> bool:
-            found[:] = [p.pid for p in self.tree(node) if title in p.name() or title in _title(p)]
+            found[:] = [process.pid for process in self.workers(title, node=node)]
             return len(found) == 1
 
-        wait_until(look, 20, lambda: [(p.pid, p.name(), _title(p)) for p in self.tree(node)])
+        wait_until(look, 20, lambda: [(process.pid, _title(process)) for process in self.tree(node)])
         return found[0]
+
+    def workers(self, title: str, *, node: str) -> list[psutil.Process]:
+        """All living processes with this title on a node."""
+        return [process for process in self.tree(node) if title in _title(process)]
 
     def tree(self, name: str) -> list[psutil.Process]:
         """All processes below one `ray start`."""

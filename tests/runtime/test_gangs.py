@@ -100,9 +100,9 @@ def test_a_program_that_finished_while_it_was_stopped_is_complete(runtime: Runti
 
 
 def test_a_stop_right_after_the_launch(runtime: Runtime) -> None:
-    """Wherever it catches the gang, it ends stopped and leaves nothing."""
+    """Wherever it catches the gang, it ends stopped and leaves neither a process nor a reservation."""
     specs = []
-    for delay in (0.0, 0.005, 0.01, 0.02, 0.04, 0.08):
+    for delay in (0.0, 0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.08) * 2:
         spec = runtime.launch("sleep 600", nodes=ALL_NODES)
         time.sleep(delay)
         runtime.portal.stop(spec.attempt_id, grace=5.0)
@@ -110,6 +110,8 @@ def test_a_stop_right_after_the_launch(runtime: Runtime) -> None:
     for spec in specs:
         assert runtime.end_of(spec).cause is EndCause.STOPPED
         assert runtime.alive(spec) == []
+    everything = runtime.launch("true", nodes=ALL_NODES * 4)
+    assert runtime.end_of(everything).cause is EndCause.COMPLETED  # no slot has been lost
 
 
 def test_a_repeated_launch_order_is_harmless(runtime: Runtime) -> None:

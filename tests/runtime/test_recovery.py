@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from functools import partial
 
 import httpx
 
@@ -187,7 +188,8 @@ def test_a_fenced_conductor_leaves_and_a_new_one_takes_over(runtime: Runtime) ->
     ):
         answer = httpx.post(url + path, content=json.dumps({"epoch": before, **body}), headers=headers)
         assert answer.status_code == 409
-    wait_until(lambda: not _has_conductor(runtime), 15, lambda: "the fenced conductor is still there")
+    still_there = partial(runtime.cluster.workers, "ray::Conductor", node="head")
+    wait_until(lambda: not still_there(), 15, still_there)
     runtime.cluster.ensure_conductor(runtime.portal)
     runtime.wait_well()
     assert runtime.end_of(spec).cause is EndCause.COMPLETED
@@ -220,7 +222,3 @@ def test_ranks_go_on_while_the_head_is_away(runtime: Runtime) -> None:
     assert runtime.portal.kinds(spec.attempt_id) == ["forming", "running", "ended"]
     lines = runtime.portal.wait_closed(spec.attempt_id, 1).splitlines()
     assert lines == [f"line-{number}" for number in range(1500)]
-
-
-def _has_conductor(runtime: Runtime) -> bool:
-    return any("ray::Conductor" in " ".join(p.cmdline()) for p in runtime.cluster.tree("head"))

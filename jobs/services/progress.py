@@ -13,6 +13,9 @@ from ray_runtime.protocol import WorkerEvent
 from refusals import Refusal
 from telemetry.services import record_points
 
+# A checkpoint is told when its save is over, steps later, and a damaged one has no step of its own.
+_TELL_THE_STEP = {WorkerEvent.STARTED, WorkerEvent.METRICS, WorkerEvent.FINISHED}
+
 
 def take_facts(attempt: Attempt, *, rank: int, facts: Sequence[Fact], now: datetime) -> None:
     """Store what one worker's lines said, in the caller's transaction. Only rank 0 speaks for the job."""
@@ -35,8 +38,10 @@ def _take_progress(attempt: Attempt, facts: Sequence[Fact]) -> None:
     if started:
         Attempt.objects.filter(id=attempt.id).update(resumed_step=started[-1].resumed_from)
     steps = {"total_steps": started[-1].total_steps} if started and started[-1].total_steps else {}
-    newest = Job.objects.filter(id=attempt.job_id, num_attempts=attempt.number)
-    newest.update(step=facts[-1].step, **steps)
+    told = [fact.step for fact in facts if fact.kind in _TELL_THE_STEP]
+    if told:
+        newest = Job.objects.filter(id=attempt.job_id, num_attempts=attempt.number)
+        newest.update(step=told[-1], **steps)
 
 
 def _take_checkpoint(attempt: Attempt, fact: Fact, *, now: datetime) -> None:

@@ -81,6 +81,22 @@ def test_progress_comes_from_rank_0(world: World) -> None:
     assert series(job.id)["loss"] == [[7, 2.5, 1_000]]
 
 
+@pytest.mark.parametrize("kind", ["checkpoint", "damaged"])
+def test_word_of_an_earlier_step_s_save_does_not_set_progress_back(world: World, kind: str) -> None:
+    """A save ends steps after it began, and a damaged checkpoint is told with step 0."""
+    job, attempt = world.running()
+    send(attempt, line("metrics", 64, values={"loss": 2.5}))
+    told = {
+        "path": path_of(attempt, 50),
+        "size_bytes": 10,
+        "seconds": 1.0,
+        "stall_seconds": 0.0,
+        "why": "torn",
+    }
+    send(attempt, line(kind, 50 if kind == "checkpoint" else 0, **told))
+    assert fresh(job).step == 64
+
+
 def test_other_ranks_do_not_speak_for_the_job(world: World) -> None:
     """Their numbers are kept as theirs."""
     job = world.submit(workers=2)

@@ -1,1 +1,1 @@
-"""Replays of real traces through the engine and through baselines: same clock, cluster and knowledge for all."""
+"""Real traces replayed through the engine and through baselines: same clock, cluster, knowledge for all."""

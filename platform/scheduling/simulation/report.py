@@ -4,12 +4,12 @@ Every replay hands its own rows to `table`; how they are measured lives beside e
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One figure. `bar` is what it has to reach, `published` what others reached; `met` is None without a bar."""
+    """One figure. `bar` is what it has to reach, `published` what others did; `met` is None without a bar."""
 
     work: str
     policy: str
@@ -20,55 +20,10 @@ class Row:
     published: float | None = None
     met: bool | None = None
 
-    @classmethod
-    def at_most(
-        cls,
-        *,
-        work: str,
-        policy: str,
-        metric: str,
-        value: float,
-        unit: str,
-        bar: float | None = None,
-        published: float | None = None,
-    ) -> "Row":
-        """A figure of which less is better: it meets its bar if it is not above."""
-        met = None if bar is None else value <= bar
-        return cls(
-            work=work,
-            policy=policy,
-            metric=metric,
-            value=value,
-            unit=unit,
-            bar=bar,
-            published=published,
-            met=met,
-        )
-
-    @classmethod
-    def at_least(
-        cls,
-        *,
-        work: str,
-        policy: str,
-        metric: str,
-        value: float,
-        unit: str,
-        bar: float | None = None,
-        published: float | None = None,
-    ) -> "Row":
-        """A figure of which more is better: it meets its bar if it is not below."""
-        met = None if bar is None else value >= bar
-        return cls(
-            work=work,
-            policy=policy,
-            metric=metric,
-            value=value,
-            unit=unit,
-            bar=bar,
-            published=published,
-            met=met,
-        )
+    def held_to(self, *, at_most: float | None = None, at_least: float | None = None) -> "Row":
+        """The same figure with its bar, and whether it meets it."""
+        met = (at_most is None or self.value <= at_most) and (at_least is None or self.value >= at_least)
+        return replace(self, bar=at_least if at_most is None else at_most, met=met)
 
 
 _HEADER = ("work", "policy", "metric", "value", "unit", "bar", "published", "met")

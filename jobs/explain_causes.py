@@ -29,6 +29,10 @@ CAUSE_LABELS: Mapping[Cause, str | Promise] = {
     Cause.USER_RELEASED: _("released by a user"),
     Cause.PREEMPTED: _("preempted by a job of higher priority"),
     Cause.RECLAIMED: _("its devices were reclaimed by the queue they are guaranteed to"),
+    Cause.INCOMPLETE: _("workers that it lost cannot be replaced now"),
+    Cause.MAINTENANCE: _("its nodes are emptied for maintenance"),
+    Cause.RESIZED: _("it starts again with another number of workers"),
+    Cause.DEPENDENCY_FAILED: _("a job that it depends on failed or was cancelled"),
     Cause.TIME_LIMIT: _("its time limit was reached"),
     Cause.COMPLETED: _("its work is complete"),
     Cause.PROGRAM_FAILED: _("its program failed"),
@@ -50,6 +54,10 @@ _ENDED: Mapping[Cause, str | Promise] = {
     Cause.TIME_LIMIT: _("Its time limit (max_runtime) was reached."),
     Cause.PREEMPTED: _("It makes way for a job of higher priority."),
     Cause.RECLAIMED: _("Its devices are guaranteed to another queue, which asked for them."),
+    Cause.INCOMPLETE: _("It lost workers that cannot be replaced now, so the others save and leave."),
+    Cause.MAINTENANCE: _("Its nodes are emptied for maintenance; it goes on elsewhere from its checkpoint."),
+    Cause.RESIZED: _("It saves and starts again with another number of workers."),
+    Cause.DEPENDENCY_FAILED: _("A job that it depends on failed or was cancelled."),
     Cause.USER_CANCELLED: _("Cancelled by %(by)s."),
     Cause.USER_HELD: _("Held by %(by)s."),
 }
@@ -63,6 +71,7 @@ _ENDED_HELP: Mapping[Cause, str | Promise] = {
     Cause.UNKNOWN: _("Raise limits.node_retries to have it repeated."),
     Cause.TIME_LIMIT: _("Raise limits.max_runtime, or start from its newest checkpoint."),
     Cause.USER_HELD: _("Release it to let it wait for devices again."),
+    Cause.DEPENDENCY_FAILED: _("Look at the jobs that it depends on, and submit it again."),
 }
 
 

@@ -25,7 +25,12 @@ from scheduling.model import Evict, EvictionKind, JobId, JobPhase, Plan, Reason,
 
 logger = logging.getLogger(__name__)
 
-_EVICTION_CAUSES = {EvictionKind.PREEMPT: Cause.PREEMPTED, EvictionKind.RECLAIM: Cause.RECLAIMED}
+_EVICTION_CAUSES = {
+    EvictionKind.PREEMPT: Cause.PREEMPTED,
+    EvictionKind.RECLAIM: Cause.RECLAIMED,
+    EvictionKind.INCOMPLETE: Cause.INCOMPLETE,
+    EvictionKind.MAINTENANCE: Cause.MAINTENANCE,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from django.utils import translation
+from django.utils import timezone, translation
 
 from eventlog.models import Event
 from jobs.explain import (
@@ -18,9 +18,10 @@ from jobs.explain import (
 )
 from jobs.explain_causes import CAUSE_LABELS, STATE_LABELS
 from jobs.explain_events import SENTENCES
+from jobs.explain_times import basis_label, eta_sentence
 from jobs.lifecycle import Cause, State
 from jobs.services.transition import EVENT_KINDS
-from scheduling.model import Help, ReasonCode
+from scheduling.model import Basis, Help, ReasonCode
 from tests.jobs.builders import NOW
 
 # The parameters that the engine documents for its reasons, all at once.
@@ -44,7 +45,11 @@ PARAMS: dict[str, Any] = {
     "kept_milli": 1000,
     "guarantee_milli": 2000,
     "other": "vision",
+    "num_jobs": 2,
+    "array": "a-1",
+    "cap": 3,
 }
+STARTS_AT_MS = 1_795_993_200_000  # 2026-11-29 23:00 UTC
 
 
 @pytest.mark.parametrize("code", list(ReasonCode))
@@ -75,6 +80,33 @@ def test_a_quota_is_explained_in_devices() -> None:
     reason = {"code": "limit_now", "params": PARAMS, "help": "raise_limit"}
     assert "4 of 4 accelerators are in use" in reason_sentence(reason)
     assert reason_params(reason)["awaited"] == 0.5
+
+
+@pytest.mark.parametrize("code", ["over_limit", "limit_now"])
+@pytest.mark.parametrize(("named", "words"), [({"type": "h100"}, "type h100"), ({"user": "ann"}, "user")])
+def test_a_limit_says_whose_it_is(code: str, named: dict[str, str], words: str) -> None:
+    """An accelerator type's and a user's limit are not taken for the queue's own."""
+    sentence = reason_sentence({"code": code, "params": {**PARAMS, **named}, "help": "raise_limit"})
+    assert words in sentence
+    assert sentence != reason_sentence({"code": code, "params": PARAMS, "help": "raise_limit"})
+
+
+def test_a_reservation_in_the_way_is_told_with_its_time_in_the_readers_zone() -> None:
+    """Zero means that devices are being freed for the other: then no time is known."""
+    reason = {"code": "kept_for_other", "params": {**PARAMS, "starts_at_ms": STARTS_AT_MS}, "help": ""}
+    with timezone.override("Asia/Shanghai"):
+        assert "starts about 2026-11-30 07:00 CST" in reason_sentence(reason)
+    assert reason_params(reason)["starts_at"].isoformat() == "2026-11-29T23:00:00+00:00"
+    freed = {**reason, "params": {**PARAMS, "starts_at_ms": 0}}
+    assert "starts about" not in reason_sentence(freed)
+    assert reason_params(freed)["starts_at"] is None
+
+
+@pytest.mark.parametrize("basis", list(Basis))
+def test_an_expected_start_says_what_it_rests_on(basis: Basis) -> None:
+    """Whether a moment is known or not."""
+    assert basis_label(basis) in eta_sentence({"at_ms": None, "basis": basis})
+    assert "2026-11-29 23:00 UTC" in eta_sentence({"at_ms": STARTS_AT_MS, "basis": basis})
 
 
 def test_a_level_is_named_only_where_there_is_one() -> None:

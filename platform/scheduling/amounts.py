@@ -1,8 +1,9 @@
 """Integer amounts: what one worker takes, what a gang asks of placement, what an eviction loses."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
-from scheduling.model import LINK_LEVEL, Job
+from scheduling.model import LINK_LEVEL, Job, Selector
 
 DEVICE_MILLI = 1000
 
@@ -24,11 +25,24 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What decides where one worker may go: jobs of one kind fit in the same places."""
+    """What decides where one worker may go: jobs of one kind fit in the same places. Made by `request_of`,
+    which gives equal kinds the same object, so that looking one up costs no comparison.
+    """
 
     shape: Shape
-    types: tuple[str, ...]  # in order of preference; empty: any
-    required: tuple[str, ...]  # levels: the whole gang inside one domain of each
+    types: tuple[str, ...] = ()  # in order of preference; empty: any
+    required: tuple[str, ...] = ()  # levels: the whole gang inside one domain of each
+    selectors: tuple[Selector, ...] = ()
+    group_workers: int = 1  # consecutive ranks that share one link domain
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Hashed once: kinds are keys of every table."""
+        key = (self.shape, self.types, self.required, self.selectors, self.group_workers)
+        object.__setattr__(self, "_hash", hash(key))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def is_typed(self) -> bool:
@@ -47,20 +61,61 @@ class Request:
 
 def shape_of(job: Job) -> Shape:
     """The shape of one worker. More than one device is always whole devices: a remainder takes one more."""
-    return Shape(
-        num_devices=-(-job.accelerators_milli // DEVICE_MILLI),
-        device_milli=min(job.accelerators_milli, DEVICE_MILLI),
-        cpus_milli=job.cpus_milli,
-        memory_bytes=job.memory_bytes,
-    )
+    return _shape(job.accelerators_milli, job.cpus_milli, job.memory_bytes)
 
 
 def request_of(job: Job) -> Request:
-    """What the job asks of placement. Without devices it lies in no link domain, so it cannot be asked to."""
-    rules = [rule for rule in job.topology if job.accelerators_milli or rule.level != LINK_LEVEL]
-    required = tuple(sorted({rule.level for rule in rules if not rule.preferred}))
-    preferred = tuple(sorted({rule.level for rule in rules if rule.preferred}))
-    return Request(Kind(shape_of(job), job.types, required), job.num_workers, preferred)
+    """What the job asks of placement to start: its least size.
+
+    Without devices it lies in no link domain, so it cannot be asked to, and its ranks form no tensor groups.
+    A group that does not divide the gang cannot be meant.
+    """
+    group = job.group_workers if job.accelerators_milli and job.least_workers % job.group_workers == 0 else 1
+    return _request(
+        shape_of(job),
+        job.types,
+        tuple((rule.level, rule.preferred) for rule in job.topology),
+        job.selectors,
+        group,
+        job.least_workers,
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def _shape(accelerators_milli: int, cpus_milli: int, memory_bytes: int) -> Shape:
+    return Shape(
+        num_devices=-(-accelerators_milli // DEVICE_MILLI),
+        device_milli=min(accelerators_milli, DEVICE_MILLI),
+        cpus_milli=cpus_milli,
+        memory_bytes=memory_bytes,
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def _request(
+    shape: Shape,
+    types: tuple[str, ...],
+    topology: tuple[tuple[str, bool], ...],
+    selectors: tuple[Selector, ...],
+    group_workers: int,
+    num_workers: int,
+) -> Request:
+    rules = [(level, wished) for level, wished in topology if shape.num_devices or level != LINK_LEVEL]
+    required = tuple(sorted({level for level, wished in rules if not wished}))
+    preferred = tuple(sorted({level for level, wished in rules if wished}))
+    return Request(kind_of(shape, types, required, selectors, group_workers), num_workers, preferred)
+
+
+@lru_cache(maxsize=1 << 16)
+def kind_of(
+    shape: Shape,
+    types: tuple[str, ...],
+    required: tuple[str, ...],
+    selectors: tuple[Selector, ...] = (),
+    group_workers: int = 1,
+) -> Kind:
+    """The one object for this kind."""
+    return Kind(shape, types, required, selectors, group_workers)
 
 
 def held_milli(job: Job) -> int:

@@ -8,15 +8,18 @@ suffices.
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from scheduling.amounts import DEVICE_MILLI, Kind, Request, Shape
-from scheduling.model import Packing, Placement, Worker
+from scheduling.fits import Fit
+from scheduling.model import NODE_LEVEL, Node, Packing, Placement, Selector, Worker
 from scheduling.supply import BoolArray, Free, IntArray, Supply
 from scheduling.topology import NOWHERE, Grouping, Topology
 
 UNBOUNDED = 1 << 20  # workers on a node, for a shape that takes nothing of it
+ROOM_BITS = 40  # of a number in which the size of a domain counts before its room
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,8 @@ class Placer:
         self._supply = supply
         self._topology = topology
         self._packing = packing
-        self._allowed: dict[tuple[int, tuple[str, ...]], BoolArray] = {}
+        self._allowed: dict[tuple[Grouping, tuple[str, ...]], BoolArray] = {}
+        self._reached: dict[tuple[Selector, ...], BoolArray] = {}
 
     def most_workers(self, free: Free, kind: Kind) -> int:
         """The most workers of a kind that one allowed domain of one allowed type holds."""
@@ -43,26 +47,42 @@ class Placer:
 
     def totals(self, free: Free, kind: Kind) -> IntArray:
         """Workers of a kind that each domain of the required levels holds; 0 on other types."""
-        grouping = self.required(kind)
-        counts = grouping.totals(self.workers(free, kind.shape, by_part=grouping.by_part))
-        return np.where(self.allowed(grouping, kind.types), counts, 0)
+        return self._totals_on(free, kind, self.required(kind), kind.types)
+
+    def fit(self, free: Free, kind: Kind, *, by_part: bool) -> Fit:
+        """The counts of this kind of worker on an account, kept with it."""
+        key = (kind.shape, kind.selectors, by_part)
+        fit: Fit | None = free.fits.get(key)
+        if fit is None:
+            source = free.origin.fits.get(key) if free.origin is not None else None
+            if source is not None:
+                fit = source.copied_for(free)
+            else:
+                counting = partial(self._count, kind=kind, by_part=by_part)
+                fit = Fit(free, self._topology, counting, by_part=by_part)
+            free.fits[key] = fit
+        return fit
 
     def required(self, kind: Kind) -> Grouping:
         """The domains that a whole gang of this kind has to stay inside."""
-        return self._topology.grouping(frozenset(kind.required), typed=kind.is_typed)
+        levels = frozenset(kind.required)
+        return self._topology.grouping(levels, typed=kind.is_typed, grouped=kind.group_workers > 1)
 
     def allowed(self, grouping: Grouping, types: tuple[str, ...]) -> BoolArray:
         """Which domains are of one of these types; no type: all of them."""
-        key = (id(grouping), types)  # groupings live as long as the topology does
+        key = (grouping, types)
         if key not in self._allowed:
             numbers = [number for number, name in enumerate(self._supply.types) if name in types]
             every = np.ones(grouping.num_domains, dtype=np.bool_)
             self._allowed[key] = np.isin(grouping.type_of, numbers) if types else every
         return self._allowed[key]
 
-    def place(self, free: Free, request: Request) -> Place | None:
-        """The best place for the gang on what is free, or nothing."""
-        found = (self._place_on(free, request, types) for types in type_choices(request.kind))
+    def place(self, free: Free, request: Request, *, blocked: frozenset[str] = frozenset()) -> Place | None:
+        """The best place for the gang on what is free, or nothing. Types that are blocked are not used."""
+        choices = type_choices(request.kind)
+        if blocked and request.kind.is_typed:
+            choices = self._without(choices, blocked)
+        found = (self._place_on(free, request, types) for types in choices)
         return next((place for place in found if place is not None), None)
 
     def type_on(self, placement: Placement, kind: Kind) -> str | None:
@@ -77,73 +97,140 @@ class Placer:
 
     def workers(self, free: Free, shape: Shape, *, by_part: bool) -> IntArray:
         """How many workers of a shape each unit holds: the scarcest resource decides."""
-        nodes = self._topology.part_node if by_part else np.arange(len(free.cpus))
-        counts = np.where(free.open[nodes], self.workers_by_devices(free, shape, by_part=by_part), 0)
-        if shape.cpus_milli:
-            counts = np.minimum(counts, np.maximum(free.cpus, 0)[nodes] // shape.cpus_milli)
-        if shape.memory_bytes:
-            counts = np.minimum(counts, np.maximum(free.memory, 0)[nodes] // shape.memory_bytes)
-        return counts
+        units = np.arange(self._topology.num_units(by_part=by_part))
+        return self._workers(free, shape, units, by_part=by_part)
 
     def workers_by_devices(self, free: Free, shape: Shape, *, by_part: bool) -> IntArray:
         """How many workers of a shape the devices of each unit hold."""
-        if not shape.num_devices:
-            size = len(self._topology.part_node) if by_part else len(free.cpus)
-            return np.full(size, UNBOUNDED, dtype=np.int64)
-        if not shape.is_fraction:
-            return self.whole_devices(free, by_part=by_part) // shape.num_devices
-        shares = np.maximum(free.devices, 0) // shape.device_milli
-        if not by_part:
-            return np.asarray(shares.sum(axis=1))
-        known = self._topology.part_of >= 0
-        size = len(self._topology.part_node)
-        sums = np.bincount(self._topology.part_of[known], weights=shares[known], minlength=size)
-        return sums.astype(np.int64)
+        units = np.arange(self._topology.num_units(by_part=by_part))
+        return self._by_devices(free, shape, units, by_part=by_part)
 
     def whole_devices(self, free: Free, *, by_part: bool) -> IntArray:
         """Whole free devices of each unit."""
         if not by_part:
             return free.whole
-        parts = self._topology.part_of[free.devices == DEVICE_MILLI]
-        return np.bincount(parts[parts >= 0], minlength=len(self._topology.part_node)).astype(np.int64)
+        return self._whole(free, np.arange(self._topology.num_units(by_part=True)), by_part=True)
+
+    def _count(self, free: Free, units: IntArray, *, kind: Kind, by_part: bool) -> IntArray:
+        counts = self._workers(free, kind.shape, units, by_part=by_part)
+        if not kind.selectors:
+            return counts
+        return np.where(self._is_reached(kind.selectors)[self._nodes(units, by_part=by_part)], counts, 0)
+
+    def _workers(self, free: Free, shape: Shape, units: IntArray, *, by_part: bool) -> IntArray:
+        nodes = self._nodes(units, by_part=by_part)
+        counts = np.where(free.open[nodes], self._by_devices(free, shape, units, by_part=by_part), 0)
+        if shape.cpus_milli:
+            counts = np.minimum(counts, np.maximum(free.cpus[nodes], 0) // shape.cpus_milli)
+        if shape.memory_bytes:
+            counts = np.minimum(counts, np.maximum(free.memory[nodes], 0) // shape.memory_bytes)
+        return counts
+
+    def _by_devices(self, free: Free, shape: Shape, units: IntArray, *, by_part: bool) -> IntArray:
+        if not shape.num_devices:
+            return np.full(len(units), UNBOUNDED, dtype=np.int64)
+        if not shape.is_fraction:
+            return self._whole(free, units, by_part=by_part) // shape.num_devices
+        nodes = self._nodes(units, by_part=by_part)
+        shares = np.maximum(free.devices[nodes], 0) // shape.device_milli
+        if by_part:
+            shares = np.where(self._topology.part_of[nodes] == units[:, None], shares, 0)
+        return np.asarray(shares.sum(axis=1))
+
+    def _whole(self, free: Free, units: IntArray, *, by_part: bool) -> IntArray:
+        if not by_part:
+            return free.whole[units]
+        nodes = self._topology.part_node[units]
+        inside = self._topology.part_of[nodes] == units[:, None]
+        return np.asarray((inside & (free.devices[nodes] == DEVICE_MILLI)).sum(axis=1))
+
+    def _nodes(self, units: IntArray, *, by_part: bool) -> IntArray:
+        return self._topology.part_node[units] if by_part else units
+
+    def _is_reached(self, selectors: tuple[Selector, ...]) -> BoolArray:
+        """Which nodes have all these labels."""
+        if selectors not in self._reached:
+            nodes = self._supply.nodes
+            reached = [all(_label(node, s.label) in s.values for s in selectors) for node in nodes]
+            self._reached[selectors] = np.array(reached, dtype=np.bool_)
+        return self._reached[selectors]
+
+    def _without(
+        self, choices: tuple[tuple[str, ...], ...], blocked: frozenset[str]
+    ) -> tuple[tuple[str, ...], ...]:
+        """The choices less the blocked types; "any" means all types."""
+        left = (tuple(t for t in types or self._supply.types if t not in blocked) for types in choices)
+        return tuple(types for types in left if types)
+
+    def _totals_on(self, free: Free, kind: Kind, grouping: Grouping, types: tuple[str, ...]) -> IntArray:
+        fit = self.fit(free, kind, by_part=grouping.by_part)
+        totals = fit.totals(grouping, group_workers=kind.group_workers)
+        return np.where(self.allowed(grouping, types), totals, 0) if types else totals
 
     def _place_on(self, free: Free, request: Request, types: tuple[str, ...]) -> Place | None:
-        kind = request.kind
         for grouping in self._rungs(request):
-            counts = self.workers(free, kind.shape, by_part=grouping.by_part)
-            totals = np.where(self.allowed(grouping, types), grouping.totals(counts), 0)
+            totals = self._totals_on(free, request.kind, grouping, types)
             fitting = np.flatnonzero(totals >= request.num_workers)
             if fitting.size:
                 domain = self._choose(fitting, grouping, totals)
-                return self._fill(free, request, grouping, domain=domain, counts=counts)
+                return self._fill(free, request, grouping, domain=domain)
         return None
 
     def _rungs(self, request: Request) -> tuple[Grouping, ...]:
         """Spreading, only the wishes count; else every level of the tree is tried from the narrowest."""
-        wished = request.preferred
-        if self._packing is Packing.CONSOLIDATE:
+        kind, wished = request.kind, request.preferred
+        if self._packing is not Packing.SPREAD:
             wished = (*self._topology.ladder, *request.preferred)
-        return self._topology.rungs(request.kind.required, wished, typed=request.kind.is_typed)
+        grouped = kind.group_workers > 1
+        return self._topology.rungs(kind.required, wished, typed=kind.is_typed, grouped=grouped)
 
     def _choose(self, fitting: IntArray, grouping: Grouping, totals: IntArray) -> int:
         """The smallest domain, then the one with the least room (spreading: the most), then by order."""
         if self._packing is Packing.SPREAD:
             return int(fitting[np.argmax(totals[fitting])])
-        return int(fitting[np.lexsort((fitting, totals[fitting], grouping.size[fitting]))[0]])
+        return int(fitting[np.argmin((grouping.size[fitting] << ROOM_BITS) + totals[fitting])])
 
-    def _fill(
-        self, free: Free, request: Request, grouping: Grouping, *, domain: int, counts: IntArray
-    ) -> Place:
+    def _fill(self, free: Free, request: Request, grouping: Grouping, *, domain: int) -> Place:
         """Workers for the units of one domain, then devices for each worker."""
-        units = np.flatnonzero(grouping.domain == domain)
-        whole = self.whole_devices(free, by_part=grouping.by_part)[units]
-        if self._packing is Packing.SPREAD:
-            taken = _spread(counts[units], request.num_workers)
-        else:
-            inner = [ids[units] for ids in self._topology.ids_inside(grouping)]
-            taken = _consolidate(counts[units], request.num_workers, whole=whole, inner=inner)
-        workers = self._workers_on(free, request.kind.shape, grouping, dict(zip(units, taken, strict=True)))
+        kind, units = request.kind, grouping.units(domain)
+        counts = self.fit(free, kind, by_part=grouping.by_part).counts()[units]
+        blocks = self._blocks(free, request, grouping, units=units, counts=counts)
+        workers = [
+            worker
+            for chosen, taken in blocks
+            for worker in self._workers_on(free, kind.shape, grouping, chosen, taken)
+        ]
         return Place(tuple(workers), self._type_name(grouping, domain))
+
+    def _blocks(
+        self, free: Free, request: Request, grouping: Grouping, *, units: IntArray, counts: IntArray
+    ) -> Iterator[tuple[IntArray, IntArray]]:
+        """Units with the workers for each; with tensor groups, one block for each link domain."""
+        group = request.kind.group_workers
+        if group == 1:
+            yield units, self._shared_out(free, grouping, units, counts, request.num_workers)
+            return
+        links = self._topology.link_of(units, by_part=grouping.by_part)
+        names, number = np.unique(links, return_inverse=True)
+        groups = np.bincount(number, weights=counts).astype(np.int64) // group
+        groups[names == NOWHERE] = 0
+        shares = _fewest(groups, request.num_workers // group, groups)
+        for link in np.flatnonzero(shares):
+            own = np.flatnonzero(number == link)
+            wanted = int(shares[link]) * group
+            yield units[own], self._shared_out(free, grouping, units[own], counts[own], wanted)
+
+    def _shared_out(
+        self, free: Free, grouping: Grouping, units: IntArray, counts: IntArray, wanted: int
+    ) -> IntArray:
+        """How many of the wanted workers each of these units gets."""
+        if self._packing is Packing.SPREAD:
+            return _spread(counts, wanted)
+        if len(units) == 1:
+            return np.array([wanted])
+        whole = self._whole(free, units, by_part=grouping.by_part)
+        inner = [ids[units] for ids in self._topology.ids_inside(grouping)]
+        return _consolidate(counts, wanted, whole=whole, inner=inner)
 
     def _type_name(self, grouping: Grouping, domain: int) -> str:
         number = int(grouping.type_of[domain])
@@ -157,16 +244,17 @@ class Placer:
         return {int(self._topology.part_of[node, device]) for node, devices in rows for device in devices}
 
     def _workers_on(
-        self, free: Free, shape: Shape, grouping: Grouping, taken: dict[int, int]
+        self, free: Free, shape: Shape, grouping: Grouping, units: IntArray, taken: IntArray
     ) -> Iterator[Worker]:
-        for unit, num_workers in taken.items():
+        for at in np.flatnonzero(taken).tolist():
+            unit = int(units[at])
             node = int(self._topology.part_node[unit]) if grouping.by_part else unit
             links = self._topology.links[node].tolist()
             room = free.devices[node].tolist()
             if grouping.by_part:  # devices of the node's other link domains are out of bounds
                 own = int(self._topology.part_link[unit])
                 room = [milli if link == own else 0 for milli, link in zip(room, links, strict=True)]
-            for _ in range(num_workers):
+            for _ in range(int(taken[at])):
                 yield Worker(node=self._supply.names[node], devices=take_devices(room, links, shape))
 
 
@@ -205,6 +293,10 @@ def _whole_devices(room: list[int], links: list[int], wanted: int) -> tuple[int,
     largest_first = sorted(domains.values(), key=len, reverse=True)
     chosen = [device for devices in largest_first for device in devices][:wanted]
     return tuple(sorted(chosen))
+
+
+def _label(node: Node, label: str) -> str | None:
+    return node.name if label == NODE_LEVEL else node.domains.get(label)
 
 
 def _consolidate(counts: IntArray, wanted: int, *, whole: IntArray, inner: list[IntArray]) -> IntArray:

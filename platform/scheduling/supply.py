@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,40 +26,66 @@ class Footprint:
     device_indices: IntArray
     device_milli: int
 
+    def touched(self) -> IntArray:
+        """Its nodes, each once where that matters little: workers of one node stand side by side."""
+        nodes = self.nodes
+        if nodes.size < 2:
+            return nodes
+        return nodes[np.append(True, nodes[1:] != nodes[:-1])]
+
 
 class Free:
     """What is free: `devices[node, index]` and `cpus[node]` in milli-units, `memory[node]` in bytes.
 
     Taking the same thing twice gives a number below zero, which is right for what is promised before it is
     free. `whole[node]` counts devices that are free altogether; `open[node]` says whether the node may be
-    used at all.
+    used at all. `changes` lists the nodes of every change, for those who count on them (`fits`).
     """
 
-    __slots__ = ("cpus", "devices", "memory", "open", "whole")
+    __slots__ = ("changes", "cpus", "devices", "fits", "memory", "open", "origin", "whole")
 
-    def __init__(self, *, devices: IntArray, cpus: IntArray, memory: IntArray, open_nodes: BoolArray) -> None:
+    def __init__(
+        self,
+        *,
+        devices: IntArray,
+        cpus: IntArray,
+        memory: IntArray,
+        open_nodes: BoolArray,
+        whole: IntArray | None = None,
+    ) -> None:
         self.devices = devices
         self.cpus = cpus
         self.memory = memory
         self.open = open_nodes
-        self.whole: IntArray = (devices == DEVICE_MILLI).sum(axis=1)
+        self.whole: IntArray = (devices == DEVICE_MILLI).sum(axis=1) if whole is None else whole
+        self.changes: list[IntArray] = []
+        self.fits: dict[object, Any] = {}  # of scheduling.fits, by what they count
+        self.origin: Free | None = None  # whose counts may be copied as long as it has not changed
 
     def copy(self) -> "Free":
         """An independent copy (which nodes are open never changes, so that is shared)."""
-        return Free(
+        copy = Free(
             devices=self.devices.copy(),
             cpus=self.cpus.copy(),
             memory=self.memory.copy(),
             open_nodes=self.open,
+            whole=self.whole.copy(),
         )
+        copy.origin = self
+        return copy
 
     def take(self, footprint: Footprint, *, times: int = 1) -> None:
         """Take a footprint; `times=-1` gives it back."""
         devices = (footprint.device_nodes, footprint.device_indices)
-        np.subtract.at(self.devices, devices, times * footprint.device_milli)
-        np.subtract.at(self.cpus, footprint.nodes, times * footprint.cpus_milli)
-        np.subtract.at(self.memory, footprint.nodes, times * footprint.memory_bytes)
-        self.recount(footprint.nodes)
+        if footprint.device_milli == DEVICE_MILLI:  # whole devices: each is named once
+            self.devices[devices] -= times * DEVICE_MILLI
+        else:
+            np.subtract.at(self.devices, devices, times * footprint.device_milli)
+        if footprint.cpus_milli:
+            np.subtract.at(self.cpus, footprint.nodes, times * footprint.cpus_milli)
+        if footprint.memory_bytes:
+            np.subtract.at(self.memory, footprint.nodes, times * footprint.memory_bytes)
+        self.recount(footprint.touched())
 
     def give(self, footprint: Footprint) -> None:
         """Give a footprint back."""
@@ -77,6 +104,7 @@ class Free:
     def recount(self, nodes: IntArray) -> None:
         """Count the whole devices of these nodes anew."""
         self.whole[nodes] = (self.devices[nodes] == DEVICE_MILLI).sum(axis=1)
+        self.changes.append(nodes)
 
     def become_least(self, one: "Free", other: "Free", *, nodes: IntArray) -> None:
         """On these nodes, be the smaller of two: what is free by both accounts."""

@@ -15,7 +15,7 @@ from scheduling.supply import BoolArray, IntArray, Supply
 NOWHERE = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Grouping:
     """Units grouped into domains. With types kept apart, a domain is of one accelerator type."""
 
@@ -24,12 +24,19 @@ class Grouping:
     size: IntArray  # devices in each domain
     type_of: IntArray  # of each domain, or NOWHERE where types are not kept apart
     by_part: bool
+    levels: frozenset[str]
+    order: IntArray  # the units of each domain side by side, in unit order
+    first: IntArray  # where each domain begins in `order`; one more for the end
 
     def totals(self, amounts: IntArray) -> IntArray:
         """Sums of a number per unit over each domain."""
-        inside = self.domain >= 0
-        sums = np.bincount(self.domain[inside], weights=amounts[inside], minlength=self.num_domains)
-        return sums.astype(np.int64)
+        if not self.num_domains:
+            return np.zeros(0, dtype=np.int64)
+        return np.add.reduceat(amounts[self.order], self.first[:-1])  # no domain is empty
+
+    def units(self, domain: int) -> IntArray:
+        """The units of a domain."""
+        return self.order[self.first[domain] : self.first[domain + 1]]
 
     def same_as(self, other: "Grouping") -> bool:
         """Whether both put the same units together."""
@@ -44,28 +51,35 @@ class Topology:
         self.links, self.link_names = _links(supply)
         self.part_of, self.part_node, self.part_link = _parts(self.links)
         sizes = np.bincount(self.part_of[self.part_of >= 0], minlength=len(self.part_node))
+        self.first_part = np.searchsorted(self.part_node, np.arange(len(supply.nodes) + 1))
         self.splits_nodes = bool((sizes != supply.num_devices[self.part_node]).any())
         self._ids: dict[str, IntArray] = {}
-        self._groupings: dict[tuple[frozenset[str], bool], Grouping] = {}
-        self._ladders: dict[tuple[tuple[str, ...], tuple[str, ...], bool], tuple[Grouping, ...]] = {}
+        self._groupings: dict[tuple[frozenset[str], bool, bool], Grouping] = {}
+        self._ladders: dict[tuple[tuple[str, ...], tuple[str, ...], bool, bool], tuple[Grouping, ...]] = {}
         self.ladder = self._narrowest_first((*supply.levels, NODE_LEVEL, LINK_LEVEL))
 
-    def grouping(self, levels: frozenset[str], *, typed: bool) -> Grouping:
-        """Domains that lie inside one domain of every given level; no level: the whole cluster."""
-        key = (levels, typed)
+    def grouping(self, levels: frozenset[str], *, typed: bool, grouped: bool = False) -> Grouping:
+        """Domains that lie inside one domain of every given level; no level: the whole cluster.
+
+        `grouped`: for gangs whose tensor groups are counted on link domains, so on parts where these split
+        nodes.
+        """
+        by_part = self.splits_nodes and (grouped or LINK_LEVEL in levels)
+        key = (levels, typed, by_part)
         if key not in self._groupings:
-            self._groupings[key] = self._group(levels, typed=typed)
+            self._groupings[key] = self._group(levels, typed=typed, by_part=by_part)
         return self._groupings[key]
 
     def rungs(
-        self, required: tuple[str, ...], wished: tuple[str, ...], *, typed: bool
+        self, required: tuple[str, ...], wished: tuple[str, ...], *, typed: bool, grouped: bool = False
     ) -> tuple[Grouping, ...]:
         """The groupings to try in turn: each wished level inside the required ones, then these alone."""
-        key = (required, wished, typed)
+        key = (required, wished, typed, grouped)
         if key not in self._ladders:
             bound = frozenset(required)
-            found = [self.grouping(bound | {level}, typed=typed) for level in self._narrowest_first(wished)]
-            self._ladders[key] = _without_repeats([*found, self.grouping(bound, typed=typed)])
+            steps = [*({level} for level in self._narrowest_first(wished)), set[str]()]
+            found = [self.grouping(bound | step, typed=typed, grouped=grouped) for step in steps]
+            self._ladders[key] = _without_repeats(found)
         return self._ladders[key]
 
     def narrowest(self, levels: tuple[str, ...]) -> str:
@@ -74,14 +88,35 @@ class Topology:
             levels, key=lambda level: (self._num_domains(level) > 0, -self._num_domains(level)), default=""
         )
 
+    def linked(self, grouping: Grouping) -> Grouping:
+        """The link domains inside the domains of a grouping."""
+        typed = bool((grouping.type_of != NOWHERE).any())
+        return self.grouping(grouping.levels | {LINK_LEVEL}, typed=typed, grouped=grouping.by_part)
+
+    def num_units(self, *, by_part: bool) -> int:
+        """Nodes, or parts of nodes."""
+        return len(self.part_node) if by_part else len(self._supply.nodes)
+
+    def units_on(self, nodes: IntArray, *, by_part: bool) -> IntArray:
+        """The units on these nodes, each once."""
+        once = _each_once(nodes)
+        if not by_part:
+            return once
+        counts = self.first_part[once + 1] - self.first_part[once]
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        return np.repeat(self.first_part[once], counts) + within
+
+    def link_of(self, units: IntArray, *, by_part: bool) -> IntArray:
+        """The link domain of each unit, or NOWHERE."""
+        return self.part_link[units] if by_part else self._node_ids(LINK_LEVEL)[units]
+
     def ids_inside(self, grouping: Grouping) -> list[IntArray]:
         """For each of the supply's levels from the widest, the domain of each unit of the grouping."""
         node_of_unit = self.part_node if grouping.by_part else np.arange(len(self._supply.nodes))
         levels = [level for level in self._supply.levels if level not in (NODE_LEVEL, LINK_LEVEL)]
         return [self._node_ids(level)[node_of_unit] for level in levels]
 
-    def _group(self, levels: frozenset[str], *, typed: bool) -> Grouping:
-        by_part = LINK_LEVEL in levels and self.splits_nodes
+    def _group(self, levels: frozenset[str], *, typed: bool, by_part: bool) -> Grouping:
         node_of_unit = self.part_node if by_part else np.arange(len(self._supply.nodes))
         columns = [self._unit_ids(level, by_part=by_part) for level in sorted(levels)]
         kinds = self._supply.type_of[node_of_unit] if typed else np.full(len(node_of_unit), NOWHERE)
@@ -89,7 +124,11 @@ class Topology:
         domain, num_domains, first = _number(np.array([kinds, *columns], dtype=np.int64), inside)
         devices = self._unit_devices(by_part=by_part)
         size = np.bincount(domain[inside], weights=devices[inside], minlength=num_domains)
-        return Grouping(domain, num_domains, size.astype(np.int64), kinds[first], by_part)
+        order = np.flatnonzero(inside)[np.argsort(domain[inside], kind="stable")]
+        starts = np.searchsorted(domain[order], np.arange(num_domains + 1))
+        return Grouping(
+            domain, num_domains, size.astype(np.int64), kinds[first], by_part, levels, order, starts
+        )
 
     def _unit_ids(self, level: str, *, by_part: bool) -> IntArray:
         if not by_part:
@@ -169,6 +208,14 @@ def _number(columns: IntArray, inside: BoolArray) -> tuple[IntArray, int, IntArr
     unique, first, inverse = np.unique(columns[:, inside], axis=1, return_index=True, return_inverse=True)
     domain[inside] = inverse.reshape(-1)
     return domain, unique.shape[1], np.flatnonzero(inside)[first]
+
+
+def _each_once(numbers: IntArray) -> IntArray:
+    """Sorted, without repeats (np.unique takes ten times as long for a few)."""
+    if numbers.size < 2:
+        return numbers
+    rising = np.sort(numbers)
+    return rising[np.append(True, rising[1:] != rising[:-1])]
 
 
 def _without_repeats(groupings: list[Grouping]) -> tuple[Grouping, ...]:

@@ -77,6 +77,13 @@ class Placer:
             self._allowed[key] = np.isin(grouping.type_of, numbers) if types else every
         return self._allowed[key]
 
+    def reached(self, kind: Kind, *, by_part: bool) -> BoolArray | None:
+        """Which units the job's selectors leave; nothing if it has none."""
+        if not kind.selectors:
+            return None
+        units = np.arange(self._topology.num_units(by_part=by_part))
+        return self._is_reached(kind.selectors)[self._nodes(units, by_part=by_part)]
+
     def place(self, free: Free, request: Request, *, blocked: frozenset[str] = frozenset()) -> Place | None:
         """The best place for the gang on what is free, or nothing. Types that are blocked are not used."""
         choices = type_choices(request.kind)

@@ -119,18 +119,5 @@ def kind_of(
 
 
 def held_milli(job: Job) -> int:
-    """Accelerators that the job's placement holds, in milli-units."""
-    return len(job.placement) * job.accelerators_milli
-
-
-def lost_work(job: Job, *, now_ms: int) -> int:
-    """What evicting the job now would lose, in device-milli x milliseconds.
-
-    held x (now - last checkpoint of this run, or its start + restart cost). A job without accelerators counts
-    as one thousandth of a device per worker, so that its work is not free.
-    """
-    if job.placed_at_ms is None:
-        return 0
-    saved_at_ms = max(job.placed_at_ms, job.saved_at_ms or 0)
-    weight = held_milli(job) or len(job.placement)
-    return weight * (max(now_ms - saved_at_ms, 0) + job.restart_cost_ms)
+    """Accelerators that the job holds, in milli-units, workers that are leaving it included."""
+    return (len(job.placement) + len(job.releasing)) * job.accelerators_milli

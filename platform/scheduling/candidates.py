@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduling.amounts import DEVICE_MILLI
+from scheduling.amounts import DEVICE_MILLI, Request
 from scheduling.holdings import Columns
 from scheduling.model import Job
 from scheduling.placement import UNBOUNDED
@@ -15,14 +15,30 @@ from scheduling.supply import BoolArray, Free, IntArray
 class Claimant:
     """The job that victims are sought for, and what stands in its way (`reclaim`: see `reclaimable`)."""
 
-    def __init__(self, standing: Standing, job: Job, *, reclaim: dict[int, tuple[int, ...]]) -> None:
+    def __init__(
+        self,
+        standing: Standing,
+        job: Job,
+        *,
+        reclaim: dict[int, tuple[int, ...]],
+        request: Request,
+        inside: BoolArray | None = None,
+    ) -> None:
         self.standing = standing
-        self.request = standing.requests[job.id]
-        self.shape = self.request.kind.shape
+        self.request = request
+        self.shape = request.kind.shape
         self.queue = standing.queue_of(job)
         self.reclaim = reclaim
         self.over_limits = standing.tree.limits_later(self.queue, job.total_milli)
-        self.domains = standing.placer.required(self.request.kind)
+        self.domains = standing.placer.required(request.kind)
+        self.later = standing.later if inside is None else _closed_outside(standing.later, inside)
+        self._surplus: list[int] | None = None
+
+    def surplus(self) -> list[int]:
+        """What each queue holds in surplus of elastic jobs, all below it included."""
+        if self._surplus is None:
+            self._surplus = _surplus_by_queue(self.standing)
+        return self._surplus
 
     def counts(self, free: Free) -> IntArray:
         """Workers of this job that each unit holds."""
@@ -35,6 +51,21 @@ class Claimant:
     def inside(self, queue: int) -> list[int]:
         """The queues in the subtree of this one."""
         return [number for number, chain in enumerate(self.standing.tree.chains) if queue in chain]
+
+
+def _surplus_by_queue(standing: Standing) -> list[int]:
+    columns = standing.holdings.columns()
+    slots = standing.holdings.active() & columns.is_surplus
+    totals = [0] * len(standing.tree.queues)
+    for queue, amount in zip(columns.queue[slots].tolist(), columns.amount[slots].tolist(), strict=True):
+        for number in standing.tree.chains[queue]:
+            totals[number] += amount
+    return totals
+
+
+def _closed_outside(free: Free, inside: BoolArray) -> Free:
+    """The same account with all other nodes closed."""
+    return Free(devices=free.devices, cpus=free.cpus, memory=free.memory, open_nodes=free.open & inside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +156,7 @@ def _offers(
         after = np.minimum(after, (free.memory[nodes] + _running(rows.memory, first)) // shape.memory_bytes)
     gained = np.where(free.open[nodes], after - counts[rows.unit], 0)
     length = np.arange(len(first)) - first + 1
-    return Offers(_running(columns.cost[rows.slot], first), gained, length)
+    return Offers(_running(claimant.standing.holdings.costs()[rows.slot], first), gained, length)
 
 
 def _workers_by_devices(claimant: Claimant, rows: Rows, first: IntArray, free: Free) -> IntArray:

@@ -2,45 +2,71 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from scheduling.amounts import lost_work, shape_of
+from scheduling.amounts import shape_of
 from scheduling.model import Job, JobId, Placement
+from scheduling.ordering import Ranking, remaining_service
+from scheduling.shares import Charge
+from scheduling.sizes import in_pieces
 from scheduling.supply import BoolArray, Free, IntArray, Supply
+
+MIN_SLOTS_TO_DROP = 1024
+NO_WORK_LOST = 1 << 62  # a time at which work is saved that no moment comes after
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
     """One job's devices. A new one starts in this plan: taking that back evicts nobody and loses nothing; a
     final one is not taken back (again).
+
+    A running elastic job is held in parts: what it needs at least, which stands for the whole job (it leaves
+    with all `num_surplus` further workers), and pieces of its surplus, which can leave while it goes on.
     """
 
     job: Job
     placement: Placement
     queue: int
+    accelerator_type: int = -1  # by number in the supply
     is_new: bool = False
     is_final: bool = False
+    is_surplus: bool = False
+    num_surplus: int = 0
 
     @property
     def amount_milli(self) -> int:
         """What its queue is charged."""
         return len(self.placement) * self.job.accelerators_milli
 
+    @property
+    def charge(self) -> Charge:
+        """Who is charged for it, and how much."""
+        return Charge(self.queue, self.amount_milli, self.accelerator_type, self.job.user)
+
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Holdings by slot, then a row per worker, then a row per device of each worker."""
+    """Holdings by slot, then a row per worker, then a row per device of each worker.
+
+    Evicting a slot loses `weight` (devices, in milli) x (the time since `saved_at_ms` + `restart_ms`).
+    """
 
     queue: IntArray
     priority: IntArray
     evictable: BoolArray
     placed_at_ms: IntArray
+    saved_at_ms: IntArray  # the newest whole checkpoint of this run, or its start
+    weight: IntArray
+    restart_ms: IntArray
+    attained: IntArray  # service of earlier attempts, in milli-accelerators x ms
+    remaining: IntArray  # predicted remaining service at its start, the same unit; -1 if nobody knows
     is_new: BoolArray
+    is_surplus: BoolArray
     amount: IntArray
-    cost: IntArray  # lost work
+    held: IntArray  # by the whole job
     worker_slot: IntArray
     worker_node: IntArray
     worker_cpus: IntArray
@@ -52,47 +78,147 @@ class Columns:
 
 
 class Holdings:
-    """All holdings that stay. Slots are never used again; a slot that left is not `active` any more."""
+    """All holdings that stay. Slots are never used again; a slot that left is not `active` any more.
 
-    def __init__(self, supply: Supply, *, now_ms: int) -> None:
+    `at` gives the holdings of one plan: with what evicting would cost then, and who ranks where.
+    """
+
+    def __init__(self, supply: Supply) -> None:
         self.slots: list[Holding] = []
         self._supply = supply
-        self._now_ms = now_ms
-        self._slot_of: dict[JobId, int] = {}
+        self._slots_of: dict[JobId, tuple[int, ...]] = {}  # the whole job's first, then its surplus
         self._active: list[bool] = []
-        self._lowest: dict[int, int] = {}
-        self._columns = _columns([], supply=supply, first_slot=0, now_ms=now_ms)
+        self._columns = _columns([], supply=supply, first_slot=0)
+
+    def copy(self) -> "Holdings":
+        """Independent holdings; columns are shared, as nothing changes them. Slots that left are dropped when
+        they are the greater part.
+        """
+        if len(self.slots) > MIN_SLOTS_TO_DROP and self._active.count(True) * 2 < len(self.slots):
+            return self._compacted()
+        return self._copy_into(Holdings.__new__(Holdings))
+
+    def at(self, now_ms: int, ranking: Ranking) -> "HoldingsNow":
+        """The holdings of one plan."""
+        holdings = HoldingsNow.__new__(HoldingsNow)
+        self._copy_into(holdings)
+        holdings.begin(now_ms, ranking)
+        return holdings
 
     def add(self, holding: Holding) -> None:
         """Book a holding."""
-        self._slot_of[holding.job.id] = len(self.slots)
-        self.slots.append(holding)
-        self._active.append(True)
-        if holding.job.preemptible:
-            lowest = self._lowest.get(holding.queue, holding.job.priority)
-            self._lowest[holding.queue] = min(lowest, holding.job.priority)
+        parts = _parts(holding)
+        first = len(self.slots)
+        self._slots_of[holding.job.id] = tuple(range(first, first + len(parts)))
+        self.slots.extend(parts)
+        self._active.extend(True for _ in parts)
 
     def remove(self, job: JobId) -> Holding:
-        """Take a holding off the books, and return it."""
-        slot = self._slot_of.pop(job)
-        self._active[slot] = False
-        return self.slots[slot]
+        """Take a job off the books, and return all that it held."""
+        slots = self._slots_of.pop(job)
+        for slot in slots:
+            self._active[slot] = False
+        return replace(self.slots[slots[0]], placement=self._held(slots), num_surplus=0)
 
-    def lowest_priority(self, queue: int) -> float:
-        """No preemptible job that holds devices in this queue has a lower priority."""
-        return self._lowest.get(queue, math.inf)
+    def remove_piece(self, slot: int) -> Holding:
+        """Take a piece of surplus off the books, and return it."""
+        piece = self.slots[slot]
+        self._slots_of[piece.job.id] = tuple(each for each in self._slots_of[piece.job.id] if each != slot)
+        self._active[slot] = False
+        return piece
+
+    def slot_of(self, job: JobId) -> int:
+        """The slot of a job that stays."""
+        return self._slots_of[job][0]
+
+    def slots_with(self, slot: int) -> tuple[int, ...]:
+        """The slots that leave when this one does: with a whole job its surplus."""
+        return (slot,) if self.slots[slot].is_surplus else self._slots_of[self.slots[slot].job.id]
+
+    def placement_of(self, job: JobId) -> Placement:
+        """All that the job holds, in rank order."""
+        return self._held(self._slots_of[job])
 
     def columns(self) -> Columns:
         """The columns of all slots so far."""
         known = len(self._columns.queue)
         if known < len(self.slots):
-            added = _columns(self.slots[known:], supply=self._supply, first_slot=known, now_ms=self._now_ms)
+            added = _columns(self.slots[known:], supply=self._supply, first_slot=known)
             self._columns = _joined(self._columns, added)
         return self._columns
 
     def active(self) -> BoolArray:
         """Which slots are still held by a job that stays."""
         return np.array(self._active, dtype=np.bool_)
+
+    def _copy_into(self, other: "Holdings") -> "Holdings":
+        other._supply = self._supply
+        other._columns = self.columns()
+        other.slots, other._slots_of = self.slots.copy(), self._slots_of.copy()
+        other._active = self._active.copy()
+        return other
+
+    def _compacted(self) -> "Holdings":
+        holdings = Holdings(self._supply)
+        for slots in self._slots_of.values():
+            whole = replace(self.slots[slots[0]], placement=self._held(slots), num_surplus=0)
+            holdings.add(whole)
+        return holdings
+
+    def _held(self, slots: tuple[int, ...]) -> Placement:
+        if len(slots) == 1:
+            return self.slots[slots[0]].placement
+        return tuple(worker for slot in slots for worker in self.slots[slot].placement)
+
+
+class HoldingsNow(Holdings):
+    """The holdings while one plan is made: `priority` is the rank by the policy's order, `cost` what evicting
+    each slot now would lose (nothing, for one that starts in this plan).
+    """
+
+    def begin(self, now_ms: int, ranking: Ranking) -> None:
+        """Fix the moment."""
+        self._now_ms = now_ms
+        self._ranking = ranking
+        self._lowest: dict[int, int] | None = None
+        self._cost: IntArray = np.zeros(0, dtype=np.int64)
+        self._rank: IntArray = np.zeros(0, dtype=np.int64)
+
+    def add(self, holding: Holding) -> None:
+        """Book a holding."""
+        super().add(holding)
+        if self._lowest is not None and holding.job.preemptible:
+            rank = self._ranking.rank_of(holding.job)
+            self._lowest[holding.queue] = min(self._lowest.get(holding.queue, rank), rank)
+
+    def lowest_rank(self, queue: int) -> float:
+        """No preemptible job that holds devices in this queue has a lower rank."""
+        if self._lowest is None:
+            self._lowest = self._find_lowest()
+        return self._lowest.get(queue, math.inf)
+
+    def ranks(self) -> IntArray:
+        """The rank of each slot by the policy's order."""
+        columns = self.columns()
+        if len(self._rank) != len(columns.queue):
+            self._rank = self._ranking.ranks(columns, now_ms=self._now_ms)
+        return self._rank
+
+    def costs(self) -> IntArray:
+        """What evicting each slot loses, in milli-accelerators x ms."""
+        columns = self.columns()
+        if len(self._cost) != len(columns.queue):
+            since = np.maximum(self._now_ms - columns.saved_at_ms, 0)
+            self._cost = np.where(columns.is_new, 0, columns.weight * (since + columns.restart_ms))
+        return self._cost
+
+    def _find_lowest(self) -> dict[int, int]:
+        columns, ranks = self.columns(), self.ranks()
+        lowest: dict[int, int] = {}
+        chosen = np.flatnonzero(self.active() & columns.evictable)
+        for queue in np.flatnonzero(np.bincount(columns.queue[chosen])).tolist():
+            lowest[queue] = int(ranks[chosen[columns.queue[chosen] == queue]].min())
+        return lowest
 
 
 def give_back(free: Free, columns: Columns, chosen: BoolArray, *, times: int = 1) -> None:
@@ -107,34 +233,56 @@ def give_back(free: Free, columns: Columns, chosen: BoolArray, *, times: int = 1
     free.recount(np.unique(nodes))
 
 
-def _columns(slots: Iterable[Holding], *, supply: Supply, first_slot: int, now_ms: int) -> Columns:
+def _columns(slots: Iterable[Holding], *, supply: Supply, first_slot: int) -> Columns:
     jobs: list[tuple[int, ...]] = []
     workers: list[tuple[int, ...]] = []
     devices: list[tuple[int, ...]] = []
     for slot, holding in enumerate(slots, start=first_slot):
-        job, shape = holding.job, shape_of(holding.job)
-        placed_at_ms = 0 if job.placed_at_ms is None else job.placed_at_ms
-        cost = 0 if holding.is_new else lost_work(job, now_ms=now_ms)
-        evictable = job.preemptible and not holding.is_final
-        state = (holding.queue, job.priority, evictable, placed_at_ms, holding.is_new)
-        jobs.append((*state, holding.amount_milli, cost))
+        shape = shape_of(holding.job)
+        jobs.append(_job_row(holding))
         for worker in holding.placement:
             node = supply.index.get(worker.node)
             if node is not None:  # on a node that is gone it holds nothing that could be freed
                 workers.append((slot, node, shape.cpus_milli, shape.memory_bytes))
                 devices.extend((slot, node, index, shape.device_milli) for index in worker.devices)
-    by_job, by_worker, by_device = _table(jobs, 7), _table(workers, 4), _table(devices, 4)
+    by_job, by_worker, by_device = _table(jobs, 13), _table(workers, 4), _table(devices, 4)
     by_device = by_device[:, by_device[2] < supply.width]
-    return Columns(
-        by_job[0],
-        by_job[1],
-        by_job[2] > 0,
-        by_job[3],
-        by_job[4] > 0,
-        by_job[5],
-        by_job[6],
-        *by_worker,
-        *by_device,
+    queue, priority, evictable, *times, is_new, is_surplus, amount, held = by_job
+    flags = (is_new > 0, is_surplus > 0)
+    return Columns(queue, priority, evictable > 0, *times, *flags, amount, held, *by_worker, *by_device)
+
+
+def _parts(holding: Holding) -> tuple[Holding, ...]:
+    """The job's part first. What starts in this plan is at its least size."""
+    if holding.is_new or not holding.job.is_elastic:
+        return (holding,)
+    least, *pieces = in_pieces(holding.job, holding.placement)
+    whole = replace(holding, placement=least, num_surplus=len(holding.placement) - len(least))
+    return whole, *(replace(holding, placement=piece, is_surplus=True) for piece in pieces)
+
+
+def _job_row(holding: Holding) -> tuple[int, ...]:
+    """A job without accelerators weighs one thousandth of a device per worker, so that its work is not free.
+    So does a piece of surplus, which loses no work: it costs next to nothing beside any whole job.
+    """
+    job = holding.job
+    placed_at_ms = 0 if job.placed_at_ms is None else job.placed_at_ms
+    num_workers = len(holding.placement) + holding.num_surplus
+    weight = num_workers * (1 if holding.is_surplus else job.accelerators_milli or 1)
+    return (
+        holding.queue,
+        job.priority,
+        job.preemptible and not holding.is_final,
+        placed_at_ms,
+        NO_WORK_LOST if holding.is_surplus else max(placed_at_ms, job.saved_at_ms or 0),
+        0 if job.placed_at_ms is None else weight,
+        job.restart_cost_ms + holding.is_surplus,
+        job.attained_milli_ms,
+        remaining_service(job),
+        holding.is_new,
+        holding.is_surplus,
+        holding.amount_milli,
+        num_workers * job.accelerators_milli,
     )
 
 

@@ -2,7 +2,6 @@
 
 from scheduling.amounts import shape_of
 from scheduling.model import Job, Worker
-from scheduling.ordering import turn_of
 from scheduling.placement import Place
 from scheduling.standing import Standing
 
@@ -14,7 +13,7 @@ def settle_keeps(standing: Standing) -> None:
     job starts elsewhere if it can do so sooner; what can no longer be kept for it is withdrawn, and it is
     planned anew.
     """
-    kept = sorted((job for job in standing.waiting() if job.kept), key=turn_of)
+    kept = sorted((job for job in standing.waiting() if job.kept), key=standing.ranking.turn_of)
     for job in kept:
         if _still_possible(standing, job):
             standing.keep(job, job.kept)
@@ -50,7 +49,7 @@ def _start_if_possible(standing: Standing, job: Job) -> None:
     placement = standing.keeps[job.id]
     standing.drop_keep(job)
     place = _place(standing, job)
-    if place is None or not standing.can_start_at(job, place.placement):
+    if place is None or not standing.can_start_at(job, place):
         standing.keep(job, placement)
     else:
         standing.start(job, place)

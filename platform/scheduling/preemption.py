@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scheduling.amounts import Request
 from scheduling.candidates import Claimant, Rows, counts_without, prefixes, rows_of
 from scheduling.holdings import Columns
-from scheduling.model import Job
+from scheduling.model import Job, JobId
+from scheduling.ordering import NUM_LEVELS
 from scheduling.placement import Place, type_choices
 from scheduling.standing import Standing
 from scheduling.supply import BoolArray, FloatArray, IntArray
@@ -24,9 +26,12 @@ NUM_DOMAINS_TRIED = 64
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The job can start at this place once these are gone: running victims, or starts of this same plan."""
+    """The job can start at this place once these are gone: running victims, or starts of this same plan; and
+    pieces (by slot) of elastic jobs that go on.
+    """
 
     victims: tuple[Job, ...]
+    pieces: dict[JobId, list[int]]
     place: Place
 
 
@@ -45,12 +50,25 @@ class Claims:
         self._standing = standing
         self._sorted: dict[bool, tuple[int, tuple[Rows, Rows]]] = {}
 
-    def find(self, job: Job) -> Claim | None:
-        """The victims whose leaving lets the job start, limits and placement both, if there are any."""
+    def may_take(self, job: Job) -> bool:
+        """Whether the job has any right to take devices from anybody: quick, and never wrong with no."""
+        standing = self._standing
+        queue, wanted = standing.queue_of(job), job.total_milli
+        if wanted and standing.tree.within_guarantee(queue, wanted):
+            return True
+        return _outranks(standing, job, queue)
+
+    def find(
+        self, job: Job, *, request: Request | None = None, inside: BoolArray | None = None
+    ) -> Claim | None:
+        """The victims whose leaving lets the job start, limits and placement both, if there are any. `request`
+        and `inside`: for what it needs to go on, on these nodes.
+        """
         rights = _rights(self._standing, job)
         if rights is None:
             return None
-        claimant = Claimant(self._standing, job, reclaim=rights.reclaim)
+        request = request or self._standing.requests[job.id]
+        claimant = Claimant(self._standing, job, reclaim=rights.reclaim, request=request, inside=inside)
         if not _limits_can_be_met(claimant, rights.slots):
             return None
         orders = [rows.only(rights.slots[rows.slot]) for rows in self._rows(by_part=claimant.domains.by_part)]
@@ -64,7 +82,7 @@ class Claims:
         columns = self._standing.holdings.columns()
         num_slots, rows = self._sorted.get(by_part, (-1, None))
         if rows is None or num_slots != len(columns.queue):
-            rows = _in_both_orders(columns, rows_of(self._standing, columns, by_part=by_part))
+            rows = _in_both_orders(self._standing, rows_of(self._standing, columns, by_part=by_part))
             self._sorted[by_part] = (len(columns.queue), rows)
         return rows
 
@@ -72,14 +90,26 @@ class Claims:
 def _rights(standing: Standing, job: Job) -> Rights | None:
     queue = standing.queue_of(job)
     reclaim = standing.tree.reclaimable(queue, job.total_milli)
-    if not reclaim and job.priority <= standing.holdings.lowest_priority(queue):
+    if not reclaim and not _outranks(standing, job, queue):
         return None
-    columns = standing.holdings.columns()
+    columns, holdings = standing.holdings.columns(), standing.holdings
+    lower = holdings.ranks() < standing.ranking.rank_of(job)
+    if standing.policy.shares_surplus:
+        lower |= columns.is_surplus & (columns.priority <= job.priority)
     ran_long = standing.now_ms - columns.placed_at_ms >= standing.policy.min_runtime_ms
-    preempt = (columns.queue == queue) & (columns.priority < job.priority) & (ran_long | columns.is_new)
+    preempt = (columns.queue == queue) & lower & (ran_long | columns.is_new)
     allowed = preempt | np.isin(columns.queue, list(reclaim))
-    slots = standing.holdings.active() & columns.evictable & allowed
+    slots = holdings.active() & columns.evictable & allowed
+    if job.placement:
+        slots[list(holdings.slots_with(holdings.slot_of(job.id)))] = False
     return Rights(slots, reclaim) if slots.any() else None
+
+
+def _outranks(standing: Standing, job: Job, queue: int) -> bool:
+    """Whether anybody in its queue may be evicted, or surplus be taken, by rank."""
+    if standing.policy.shares_surplus:
+        return bool(job.priority >= standing.holdings.lowest_rank(queue) // NUM_LEVELS)
+    return standing.ranking.rank_of(job) > standing.holdings.lowest_rank(queue)
 
 
 def _limits_can_be_met(claimant: Claimant, slots: BoolArray) -> bool:
@@ -90,11 +120,11 @@ def _limits_can_be_met(claimant: Claimant, slots: BoolArray) -> bool:
     return all(gone[claimant.inside(queue)].sum() >= excess for queue, excess in claimant.over_limits)
 
 
-def _in_both_orders(columns: Columns, rows: Rows) -> tuple[Rows, Rows]:
+def _in_both_orders(standing: Standing, rows: Rows) -> tuple[Rows, Rows]:
     """The candidates of each unit by cost for each device there; and the largest first, which needs fewer of
     them and finds the one big victim where many small ones would use up what may be reclaimed.
     """
-    cost = columns.cost[rows.slot]
+    cost = standing.holdings.costs()[rows.slot]
     by_cost = np.lexsort((rows.slot, -rows.devices, cost / np.maximum(rows.devices, 1), rows.unit))
     by_size = np.lexsort((rows.slot, cost, -rows.devices, rows.unit))
     return rows.only(by_cost), rows.only(by_size)
@@ -105,7 +135,7 @@ def _selections(
 ) -> Iterator[Selection]:
     """A selection for each domain tried, and for each order of its candidates in which one was found."""
     columns, grouping = claimant.standing.holdings.columns(), claimant.domains
-    counts = counts_without(claimant, columns, orders[0], free=claimant.standing.later)
+    counts = counts_without(claimant, columns, orders[0], free=claimant.later)
     allowed = claimant.standing.placer.allowed(grouping, types)
     possible = np.flatnonzero(allowed & (grouping.totals(counts) >= claimant.request.num_workers))
     num_compared = 0
@@ -143,7 +173,7 @@ def _cheapest_first(claimant: Claimant, columns: Columns, rows: Rows, domains: I
     """The domains by what the room needed looks like costing, each unit seen alone and at its best price."""
     if len(domains) <= NUM_DOMAINS_COMPARED:
         return domains
-    grouping, free = claimant.domains, claimant.standing.later
+    grouping, free = claimant.domains, claimant.later
     counts = claimant.counts(free)
     need = np.maximum(claimant.request.num_workers - grouping.totals(counts), 0)
     found = prefixes(claimant, columns, rows, free=free, counts=counts)
@@ -172,4 +202,4 @@ def _estimate(domain: IntArray, price: FloatArray, gained: IntArray, need: IntAr
 
 def _claim(claimant: Claimant, selection: Selection) -> Claim | None:
     place = claimant.standing.placer.place(selection.view, claimant.request)
-    return None if place is None else Claim(tuple(selection.jobs()), place)
+    return None if place is None else Claim(tuple(selection.jobs().values()), selection.pieces(), place)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from scheduling.measures import Measures
 from scheduling.model import Help, Job, JobId, Reason, ReasonCode
-from scheduling.shares import LimitHit
-from scheduling.standing import Standing
+from scheduling.shares import TOTAL, LimitHit
+from scheduling.standing import Ask, Standing
 
 
 class Reasons:
@@ -16,12 +16,12 @@ class Reasons:
         self._tree = standing.tree
         self._measures = Measures(standing)
         self._ahead = ahead
-
-    def reason_of(self, job: Job) -> Reason:
-        """The first reason that holds."""
-        rules = (
+        self._shared: dict[Ask, Reason] = {}
+        self._rules = (
             self._never_fits,
             self._over_limit,
+            self._waits_job,
+            self._array_cap,
             self._limit_now,
             self._waits_victims,
             self._kept_for_other,
@@ -29,8 +29,32 @@ class Reasons:
             self._fragmented,
             self._share,
         )
-        found = (rule(job) for rule in rules)
+
+    def reason_of(self, job: Job) -> Reason:
+        """The first reason that holds."""
+        if job.id in self._standing.keeps or job.id in self._ahead or self._standing.is_barred(job):
+            return self._first(job)
+        ask = self._standing.ask_of(job)
+        if ask not in self._shared:  # who asks for the same in the same queue waits for the same reason
+            self._shared[ask] = self._first(job)
+        return self._shared[ask]
+
+    def _first(self, job: Job) -> Reason:
+        found = (rule(job) for rule in self._rules)
         return next((reason for reason in found if reason is not None), None) or self._no_capacity(job)
+
+    def _waits_job(self, job: Job) -> Reason | None:
+        others = sorted(other for other in job.depends_on if other in self._standing.jobs)
+        if not others:
+            return None
+        params: dict[str, int | str] = {"job": others[0], "num_jobs": len(others)}
+        return Reason(code=ReasonCode.WAITS_JOB, params=params, help=Help.WAIT_FOR_JOB)
+
+    def _array_cap(self, job: Job) -> Reason | None:
+        if job.array_cap is None or not self._standing.is_barred(job):
+            return None
+        params: dict[str, int | str] = {"array": job.array, "cap": job.array_cap}
+        return Reason(code=ReasonCode.ARRAY_CAP, params=params, help=Help.WAIT_FOR_JOB)
 
     def _never_fits(self, job: Job) -> Reason | None:
         empty = self._standing.empty
@@ -43,31 +67,35 @@ class Reasons:
         hit = self._tree.beyond_limit(self._standing.queue_of(job), job.total_milli)
         if hit is None:
             return None
-        params: dict[str, int | str] = {
-            "queue": hit.queue,
-            "limit_milli": hit.limit_milli,
-            "wanted_milli": job.total_milli,
-        }
+        params = {"limit_milli": hit.limit_milli, "wanted_milli": job.total_milli, **_whose(hit)}
         return Reason(code=ReasonCode.OVER_LIMIT, params=params, help=Help.RAISE_LIMIT)
 
     def _limit_now(self, job: Job) -> Reason | None:
         hit = self._limit_in_the_way(job)
         if hit is None:
             return None
-        params: dict[str, int | str] = {
-            "queue": hit.queue,
+        params = {
             "used_milli": hit.used_milli,
             "claimed_milli": hit.claimed_milli,
             "limit_milli": hit.limit_milli,
             "wanted_milli": job.total_milli,
+            **_whose(hit),
         }
         return Reason(code=ReasonCode.LIMIT_NOW, params=params, help=Help.WAIT_FOR_QUEUE)
 
     def _limit_in_the_way(self, job: Job) -> LimitHit | None:
-        """What is claimed for the job itself does not stand in its way."""
-        queue = self._standing.queue_of(job)
-        own = job.total_milli if job.id in self._standing.keeps else 0
-        return self._tree.limit_now(queue, job.total_milli, own_claim=own)
+        """The limit of the total or of the user; or of a type, where all types that it takes are full. What
+        is claimed for the job itself does not stand in its way.
+        """
+        queue, wanted = self._standing.queue_of(job), job.total_milli
+        own = wanted if job.id in self._standing.keeps else 0
+        hit = self._tree.limit_now(queue, wanted, user=job.user, own_claim=own)
+        blocked = self._tree.blocked_types(queue, wanted) if hit is None and not own else frozenset()
+        taken = [name for name in self._tree.types if not job.types or name in job.types]
+        if not blocked or not blocked.issuperset(taken):
+            return hit
+        number = self._tree.types.index(taken[0])
+        return self._tree.limit_now(queue, wanted, accelerator_type=number, user=job.user)
 
     def _waits_victims(self, job: Job) -> Reason | None:
         if job.id not in self._standing.keeps:
@@ -112,7 +140,7 @@ class Reasons:
             return None
         params: dict[str, int | str] = {
             "queue": job.queue,
-            "used_milli": self._tree.used[queue],
+            "used_milli": self._tree.used[queue][TOTAL],
             "guarantee_milli": self._tree.guarantees[queue],
             "other": self._tree.queues[max(users, key=lambda q: (users[q], -q))].path,
             **self._measures.amounts(self._standing.now, job),
@@ -123,3 +151,9 @@ class Reasons:
         now = self._standing.now
         advice = self._measures.way_out(now, job) or Help.WAIT_FOR_DEVICES
         return Reason(code=ReasonCode.NO_CAPACITY, params=self._measures.room(now, job), help=advice)
+
+
+def _whose(hit: LimitHit) -> dict[str, int | str]:
+    """Whose limit it is: a queue's, for one type or for one user where that is so."""
+    whose = {"queue": hit.queue, "type": hit.accelerator_type, "user": hit.user}
+    return {name: value for name, value in whose.items() if value}

@@ -1,91 +1,159 @@
 """The queue tree: who uses how much, what limits still allow, whose turn it is, who may take back from whom.
 
-Three integer accounts per queue, each the sum over its subtree, in milli-accelerators:
+Three integer accounts per queue, each the sum over its subtree, in milli-accelerators, in total (index 0)
+and for each accelerator type (index 1 + its number):
 - used: held by running jobs and by leaving ones, until these are gone;
 - staying: used less what leaving jobs hold;
 - claimed: what waiting jobs will hold on the devices kept for them.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from scheduling.model import Queue, QueuePath
 
 PARTS_PER_MILLION = 1_000_000
+NO_LIMIT = 1 << 62
+TOTAL = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """Who is charged how much: a queue (by number), on an accelerator type (by number; -1: none), a user."""
+
+    queue: int
+    amount: int
+    accelerator_type: int = -1
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LimitHit:
-    """A limit that does not allow a grant. `used_milli` includes `claimed_milli`."""
+    """A limit that does not allow a grant. `used_milli` includes `claimed_milli`. `accelerator_type` where it
+    is a limit for one type; `user` where it is what one user may hold.
+    """
 
     queue: QueuePath
     limit_milli: int
     used_milli: int
     claimed_milli: int
+    accelerator_type: str = ""
+    user: str = ""
 
 
 class QueueTree:
-    """Queues by number, in path order. One that a job names and nobody defined has no guarantee, no limit."""
+    """Queues by number, in path order. One that a job names and nobody defined has no guarantee, no limit.
 
-    def __init__(self, queues: Iterable[Queue], *, named: Iterable[QueuePath]) -> None:
+    `version` counts the changes of shares.
+    """
+
+    def __init__(
+        self, queues: Iterable[Queue], *, named: Iterable[QueuePath], types: tuple[str, ...] = ()
+    ) -> None:
         rows = {queue.path: queue for queue in queues}
         for path in named:
             rows.setdefault(path, Queue(path=path))
         self.queues = tuple(rows[path] for path in sorted(rows))
+        self.types = types
         self.number = {queue.path: number for number, queue in enumerate(self.queues)}
         self.chains = tuple(tuple(self._upwards(number)) for number in range(len(self.queues)))
+        self.limits = [self._limits(queue) for queue in self.queues]
+        self._limited = [tuple(q for q in chain if min(self.limits[q]) < NO_LIMIT) for chain in self.chains]
+        self._capped = [
+            tuple(q for q in chain if self.queues[q].user_limit_milli is not None) for chain in self.chains
+        ]
+        self.caps_users = any(self._capped)
+        self._caps_types = tuple(any(self.queues[q].type_limits for q in chain) for chain in self._limited)
+        self.type_guarantees = [self._type_guarantees(queue) for queue in self.queues]
         self.guarantees = self._effective_guarantees()
-        self.used = [0] * len(self.queues)
-        self.staying = [0] * len(self.queues)
-        self.claimed = [0] * len(self.queues)
+        self.past = self._summed_past()
+        self.used, self.staying, self.claimed = (
+            [[0] * (1 + len(types)) for _ in self.queues] for _ in range(3)
+        )
+        self.user_used: dict[tuple[int, str], int] = defaultdict(int)
+        self.version = 0
 
-    def hold(self, queue: int, amount: int) -> None:
-        """A job starts in this queue (a negative amount: its start is taken back)."""
-        for number in self.chains[queue]:
-            self.used[number] += amount
-            self.staying[number] += amount
+    def copy(self) -> "QueueTree":
+        """The same queues with accounts of their own."""
+        tree = QueueTree.__new__(QueueTree)
+        tree.__dict__.update(self.__dict__)
+        tree.used, tree.staying, tree.claimed = (
+            [row.copy() for row in account] for account in (self.used, self.staying, self.claimed)
+        )
+        tree.user_used = self.user_used.copy()
+        return tree
 
-    def leave(self, queue: int, amount: int) -> None:
+    def hold(self, charge: Charge, *, times: int = 1) -> None:
+        """A job starts (`times=-1`: its start is taken back, or it is gone)."""
+        self._add(charge, times, self.used, self.staying)
+        for queue in self._capped[charge.queue]:
+            self.user_used[queue, charge.user] += times * charge.amount
+
+    def leave(self, charge: Charge, *, times: int = 1) -> None:
         """A job is told to leave: used until it is gone, but no longer staying."""
-        for number in self.chains[queue]:
-            self.staying[number] -= amount
+        self._add(charge, -times, self.staying)
 
-    def claim(self, queue: int, amount: int) -> None:
-        """Devices are kept for a waiting job (a negative amount: no longer)."""
-        for number in self.chains[queue]:
-            self.claimed[number] += amount
+    def claim(self, charge: Charge, *, times: int = 1) -> None:
+        """Devices are kept for a waiting job (`times=-1`: no longer)."""
+        self._add(charge, times, self.claimed)
 
     def beyond_limit(self, queue: int, wanted: int) -> LimitHit | None:
         """The nearest limit that the request alone exceeds."""
-        return next((self._hit(q, 0, 0) for q in self._limited(queue) if wanted > self._limit(q)), None)
+        for q in self._capped[queue]:
+            cap = self.queues[q].user_limit_milli
+            if cap is not None and wanted > cap:
+                return LimitHit(self.queues[q].path, cap, 0, 0, user="*")
+        return next(
+            (self._hit(q, TOTAL, 0, 0) for q in self._limited[queue] if wanted > self.limits[q][TOTAL]), None
+        )
 
-    def limit_now(self, queue: int, wanted: int, *, own_claim: int = 0) -> LimitHit | None:
-        """The nearest limit in the way of a start now, or of starts that were promised to others."""
-        for number in self._limited(queue) if wanted else ():
-            claimed = self.claimed[number] - own_claim
-            if self.used[number] + wanted > self._limit(number):
-                return self._hit(number, self.used[number], 0)
-            if self.staying[number] + claimed + wanted > self._limit(number):
-                return self._hit(number, self.staying[number] + claimed, claimed)
-        return None
+    def limit_now(
+        self, queue: int, wanted: int, *, accelerator_type: int = -1, user: str = "", own_claim: int = 0
+    ) -> LimitHit | None:
+        """The nearest limit in the way of a start now, or of starts that were promised to others: of the
+        total, of the type if one is named, or of what the user may hold.
+        """
+        if not wanted:
+            return None
+        for q in self._limited[queue]:
+            for index in (TOTAL, 1 + accelerator_type) if accelerator_type >= 0 else (TOTAL,):
+                limit = self.limits[q][index]
+                if self.used[q][index] + wanted > limit:
+                    return self._hit(q, index, self.used[q][index], 0)
+                promised = self.claimed[q][index] - own_claim
+                if self.staying[q][index] + promised + wanted > limit:
+                    return self._hit(q, index, self.staying[q][index] + promised, promised)
+        return self._user_limit(queue, wanted, user)
 
     def limits_later(self, queue: int, wanted: int) -> list[tuple[int, int]]:
         """The queues whose limits are in the way even when all leaving jobs are gone, and by how much."""
         over = [
-            (q, self.staying[q] + self.claimed[q] + wanted - self._limit(q))
-            for q in (self._limited(queue) if wanted else ())
+            (q, self.staying[q][TOTAL] + self.claimed[q][TOTAL] + wanted - self.limits[q][TOTAL])
+            for q in (self._limited[queue] if wanted else ())
         ]
         return [(number, excess) for number, excess in over if excess > 0]
 
+    def blocked_types(self, queue: int, wanted: int) -> frozenset[str]:
+        """The accelerator types on which a limit does not allow this much more now."""
+        if not wanted or not self._caps_types[queue]:
+            return frozenset()
+        return frozenset(
+            name
+            for number, name in enumerate(self.types)
+            if any(self._is_full(q, 1 + number, wanted) for q in self._limited[queue])
+        )
+
     def turn_key(self, queue: int) -> tuple[tuple[int, int, int], ...]:
         """Smallest first. From the top of the tree down, for each ancestor and last the queue itself: below
-        its guarantee by used / guarantee, then beyond it by (used - guarantee) / weight, ties in path order.
+        its guarantee by used / guarantee, then beyond it by (used - guarantee + past usage) / weight, ties in
+        path order.
         """
         return tuple((*self._share(number), number) for number in reversed(self.chains[queue]))
 
     def within_guarantee(self, queue: int, wanted: int) -> bool:
         """usage + wanted <= guarantee, by what is held now and by what will be held."""
-        held = max(self.used[queue], self.staying[queue] + self.claimed[queue])
+        held = max(self.used[queue][TOTAL], self.staying[queue][TOTAL] + self.claimed[queue][TOTAL])
         return held + wanted <= self.guarantees[queue]
 
     def reclaimable(self, queue: int, wanted: int) -> dict[int, tuple[int, ...]]:
@@ -109,7 +177,27 @@ class QueueTree:
 
     def above_guarantee(self, queue: int, gone: int = 0) -> bool:
         """Whether usage, with leaving jobs and `gone` counted as gone, is above the guarantee."""
-        return self.staying[queue] - gone > self.guarantees[queue]
+        return self.staying[queue][TOTAL] - gone > self.guarantees[queue]
+
+    def _add(self, charge: Charge, times: int, *accounts: list[list[int]]) -> None:
+        self.version += 1
+        amount, index = times * charge.amount, 1 + charge.accelerator_type
+        for account in accounts:
+            for queue in self.chains[charge.queue]:
+                account[queue][TOTAL] += amount
+                if index:
+                    account[queue][index] += amount
+
+    def _user_limit(self, queue: int, wanted: int, user: str) -> LimitHit | None:
+        for q in self._capped[queue]:
+            cap, used = self.queues[q].user_limit_milli, self.user_used[q, user]
+            if cap is not None and used + wanted > cap:
+                return LimitHit(self.queues[q].path, cap, used, 0, user=user)
+        return None
+
+    def _is_full(self, queue: int, index: int, wanted: int) -> bool:
+        promised = self.staying[queue][index] + self.claimed[queue][index]
+        return max(self.used[queue][index], promised) + wanted > self.limits[queue][index]
 
     def _reach(self, chain: tuple[int, ...], wanted: int) -> int:
         """How far up the common ancestor may be: the first queue that would pass its guarantee."""
@@ -132,29 +220,42 @@ class QueueTree:
             parent = self.queues[step].parent
             step = self.number.get(parent) if parent is not None else None
 
+    def _limits(self, queue: Queue) -> list[int]:
+        total = NO_LIMIT if queue.limit_milli is None else queue.limit_milli
+        return [total, *(queue.type_limits.get(name, NO_LIMIT) for name in self.types)]
+
+    def _type_guarantees(self, queue: Queue) -> list[int | None]:
+        return [queue.type_guarantees.get(name) for name in self.types]
+
     def _effective_guarantees(self) -> list[int]:
-        """A parent guarantees at least what its children are guaranteed, written down or not."""
-        effective = [queue.guarantee_milli for queue in self.queues]
+        """A queue guarantees at least what its types and its children are guaranteed, written down or not."""
+        effective = [max(queue.guarantee_milli, sum(queue.type_guarantees.values())) for queue in self.queues]
         of_children = [0] * len(self.queues)
-        for number in sorted(range(len(self.queues)), key=lambda q: -len(self.chains[q])):
+        for number in self._deepest_first():
             effective[number] = max(effective[number], of_children[number])
             for parent in self.chains[number][1:2]:
                 of_children[parent] += effective[number]
         return effective
 
+    def _summed_past(self) -> list[int]:
+        """Past usage of each queue with all below it."""
+        past = [queue.past_milli for queue in self.queues]
+        for number in self._deepest_first():
+            for parent in self.chains[number][1:2]:
+                past[parent] += past[number]
+        return past
+
+    def _deepest_first(self) -> list[int]:
+        return sorted(range(len(self.queues)), key=lambda q: -len(self.chains[q]))
+
     def _share(self, number: int) -> tuple[int, int]:
-        used, guarantee = self.staying[number] + self.claimed[number], self.guarantees[number]
+        used = self.staying[number][TOTAL] + self.claimed[number][TOTAL]
+        guarantee = self.guarantees[number]
         if used < guarantee:
             return 0, used * PARTS_PER_MILLION // guarantee
-        return 1, (used - guarantee) * PARTS_PER_MILLION // max(self.queues[number].weight, 1)
+        beyond = used - guarantee + self.past[number]
+        return 1, beyond * PARTS_PER_MILLION // max(self.queues[number].weight, 1)
 
-    def _limited(self, queue: int) -> list[int]:
-        return [number for number in self.chains[queue] if self.queues[number].limit_milli is not None]
-
-    def _limit(self, number: int) -> int:
-        limit = self.queues[number].limit_milli
-        assert limit is not None
-        return limit
-
-    def _hit(self, number: int, used: int, claimed: int) -> LimitHit:
-        return LimitHit(self.queues[number].path, self._limit(number), used, claimed)
+    def _hit(self, number: int, index: int, used: int, claimed: int) -> LimitHit:
+        name = self.types[index - 1] if index else ""
+        return LimitHit(self.queues[number].path, self.limits[number][index], used, claimed, name)

@@ -1,8 +1,10 @@
 """The supply and the demand at one moment, in canonical order. The engine sees nothing else."""
 
+from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from scheduling.books import Books
 from scheduling.model import Job, JobId, Node, Queue, Window
 
 
@@ -17,6 +19,14 @@ class Snapshot:
     jobs: tuple[Job, ...]
     levels: tuple[str, ...]  # topology levels from the widest to the node, for example zone, rack, node
     windows: tuple[Window, ...] = ()
+    _books: list[Books] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @property
+    def books(self) -> Books:
+        """What the rows imply: worked out when first asked for, or handed on from the snapshot before."""
+        if not self._books:
+            self._books.append(Books(self))
+        return self._books[0]
 
     @classmethod
     def of(
@@ -49,12 +59,27 @@ class Snapshot:
         """This snapshot with these jobs new or changed, those gone, and, where given, all nodes, queues or
         windows replaced.
         """
-        rows = {job.id: job for job in self.jobs} | {job.id: job for job in jobs}
-        left = set(gone)
-        return Snapshot.of(
-            nodes=self.nodes if nodes is None else nodes,
-            queues=self.queues if queues is None else queues,
-            jobs=(job for name, job in rows.items() if name not in left),
+        rows, changes = list(self.jobs), list[tuple[Job | None, Job | None]]()
+        for job in jobs:
+            at = bisect_left(rows, job.id, key=_id)
+            is_known = at < len(rows) and rows[at].id == job.id
+            changes.append((rows[at] if is_known else None, job))
+            rows[at : at + is_known] = [job]
+        for name in gone:
+            at = bisect_left(rows, name, key=_id)
+            if at < len(rows) and rows[at].id == name:
+                changes.append((rows.pop(at), None))
+        after = Snapshot(
+            nodes=self.nodes if nodes is None else tuple(sorted(nodes, key=lambda node: node.name)),
+            queues=self.queues if queues is None else tuple(sorted(queues, key=lambda queue: queue.path)),
+            jobs=tuple(rows),
             levels=self.levels,
-            windows=self.windows if windows is None else windows,
+            windows=self.windows if windows is None else tuple(sorted(windows, key=lambda each: each.name)),
         )
+        if self._books:
+            after._books.append(self._books[0].after(after, changes))
+        return after
+
+
+def _id(job: Job) -> JobId:
+    return job.id

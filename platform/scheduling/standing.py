@@ -3,11 +3,16 @@ verbs.
 
 What is free has two accounts. `real`: less what running and leaving jobs hold. `later`: less what stays when
 the leaving jobs are gone, and less what is kept for waiting ones. A start must fit in both, so `now` is the
-smaller.
+smaller. As long as nothing leaves and nothing is kept, the three are one.
 """
 
-from scheduling.amounts import Kind, Request, request_of
-from scheduling.holdings import Holding, Holdings, give_back
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from scheduling.amounts import Kind, Request
+from scheduling.books import Books
+from scheduling.holdings import Holding
 from scheduling.model import (
     Evict,
     EvictionKind,
@@ -16,46 +21,73 @@ from scheduling.model import (
     JobPhase,
     Placement,
     Policy,
+    QueuePath,
+    Resize,
 )
-from scheduling.placement import Place, Placer
-from scheduling.shares import QueueTree
+from scheduling.ordering import Ranking
+from scheduling.placement import Place
+from scheduling.shares import Charge
 from scheduling.snapshot import Snapshot
-from scheduling.supply import Footprint, Free, Supply
-from scheduling.topology import Topology
+from scheduling.supply import Footprint, Free
+
+
+Ask = tuple[QueuePath, Request, str]
 
 
 class Standing:
-    """The state of one `decide`. Every verb keeps all accounts in step and counts in `version`."""
+    """The state of one `decide`. Every verb keeps all accounts in step and counts in `version`; `eased`
+    counts those after which a job that could not start before may be able to.
+    """
 
     def __init__(self, snapshot: Snapshot, *, now_ms: int, policy: Policy) -> None:
+        books: Books = snapshot.books
         self.policy = policy
         self.now_ms = now_ms
-        self.jobs = {job.id: job for job in snapshot.jobs}
-        self.requests = {job.id: request_of(job) for job in snapshot.jobs}
-        self.supply = Supply(snapshot.nodes, levels=snapshot.levels)
-        self.topology = Topology(self.supply)
-        self.placer = Placer(self.supply, self.topology, packing=policy.packing)
-        self.tree = QueueTree(snapshot.queues, named=[job.queue for job in snapshot.jobs])
-        self.holdings = Holdings(self.supply, now_ms=now_ms)
+        self.books = books
+        self.jobs = books.jobs
+        self.requests = books.requests
+        self.supply = books.cluster.supply
+        self.topology = books.cluster.topology
+        self.empty = books.cluster.empty
+        self.placer = books.cluster.placer(policy.packing)
+        self.ranking = Ranking(policy)
+        self.tree = books.tree.copy()
+        self.holdings = books.holdings.at(now_ms, self.ranking)
         self.starts: dict[JobId, Place] = {}
         self.evictions: dict[JobId, Evict] = {}
         self.keeps: dict[JobId, Placement] = {}
         self.gave_way: set[JobId] = set()
+        self.resizes: dict[JobId, Resize] = {}
+        self.repaired: set[JobId] = set()
         self.version = 0
-        self._most_ever: dict[Kind, int] = {}
+        self.eased = 0
         self._most_now: dict[Kind, int] = {}
         self._most_later: dict[Kind, int] = {}
-        self.empty = self.supply.capacity(only_usable=False)
-        self._book_holdings()
+        self._in_array = _count_arrays(books)
+        self.real: Free = books.real.copy()
+        self.later = self.now = self.real
+        if books.leaving:
+            self.later = books.later.copy()
+            self.now = books.real.copy()
+
+    def lines(self) -> dict[int, list[Job]]:
+        """Who waits in each queue, in order of turn."""
+        lines = self.books.lines
+        if not self.ranking.is_plain:
+            lines = {queue: sorted(line, key=self.ranking.turn_of) for queue, line in lines.items()}
+        return {queue: [job for job in line if job.id not in self.starts] for queue, line in lines.items()}
 
     def waiting(self) -> list[Job]:
         """Jobs that will not hold devices when this plan has been carried out."""
-        waiting = (job for job in self.jobs.values() if job.phase is JobPhase.WAITING)
-        return [job for job in waiting if job.id not in self.starts]
+        return [job for line in self.books.lines.values() for job in line if job.id not in self.starts]
 
     def queue_of(self, job: Job) -> int:
         """The number of the job's queue in the tree."""
         return self.tree.number[job.queue]
+
+    def ask_of(self, job: Job) -> Ask:
+        """What the job asks for: who asks for the same in the same queue is told the same."""
+        return job.queue, self.requests[job.id], job.user if self.tree.caps_users else ""
 
     def footprint(self, job: Job, placement: Placement) -> Footprint:
         """What the placement takes for this job."""
@@ -63,11 +95,22 @@ class Standing:
 
     def can_never_start(self, job: Job) -> bool:
         """Whether the job fits in no place of the empty, healthy cluster, or alone exceeds a limit."""
-        request = self.requests[job.id]
-        if request.kind not in self._most_ever:
-            self._most_ever[request.kind] = self.placer.most_workers(self.empty, request.kind)
-        too_large = self._most_ever[request.kind] < request.num_workers
+        request, most_ever = self.requests[job.id], self.books.cluster.most_ever
+        if request.kind not in most_ever:
+            most_ever[request.kind] = self.placer.most_workers(self.empty, request.kind)
+        too_large = most_ever[request.kind] < request.num_workers
         return too_large or self.tree.beyond_limit(self.queue_of(job), job.total_milli) is not None
+
+    def is_barred(self, job: Job) -> bool:
+        """Whether the job waits for another to end, or as many of its array as may run hold devices."""
+        if job.depends_on and not self.jobs.keys().isdisjoint(job.depends_on):
+            return True
+        return job.array_cap is not None and self._in_array[job.array] >= job.array_cap
+
+    def place_now(self, job: Job, free: Free) -> Place | None:
+        """Where the job can start now on this account, limits for types included."""
+        blocked = self.tree.blocked_types(self.queue_of(job), job.total_milli)
+        return self.placer.place(free, self.requests[job.id], blocked=blocked)
 
     def fits_now(self, request: Request) -> bool:
         """Whether the gang has a place on what is free now."""
@@ -79,22 +122,26 @@ class Standing:
         is_blocked = bool(self.tree.limits_later(self.queue_of(job), job.total_milli))
         return not is_blocked and self._fits(self.later, self._most_later, request)
 
-    def can_start_at(self, job: Job, placement: Placement) -> bool:
+    def can_start_at(self, job: Job, place: Place) -> bool:
         """Whether the job can start now on just these devices, limits included."""
-        if self.tree.limit_now(self.queue_of(job), job.total_milli):
+        kind = self.supply.type_at(place.placement) if job.accelerators_milli else -1
+        queue = self.queue_of(job)
+        if self.tree.limit_now(queue, job.total_milli, accelerator_type=kind, user=job.user):
             return False
-        return self.now.has(self.footprint(job, placement))
+        return self.now.has(self.footprint(job, place.placement))
 
     def start(self, job: Job, place: Place) -> None:
         """The job starts here in this plan."""
         self.starts[job.id] = place
-        final = job.id in self.gave_way
-        holding = Holding(job, place.placement, self.queue_of(job), is_new=True, is_final=final)
+        kind, final = self.supply.type_at(place.placement), job.id in self.gave_way
+        holding = Holding(job, place.placement, self.queue_of(job), kind, is_new=True, is_final=final)
         self.holdings.add(holding)
-        self.tree.hold(holding.queue, holding.amount_milli)
+        self.tree.hold(holding.charge)
+        self._in_array[job.array] += 1
         footprint = self.footprint(job, place.placement)
         self.real.take(footprint)
-        self.later.take(footprint)
+        if self.later is not self.real:
+            self.later.take(footprint)
         self._settle(footprint)
 
     def take_back(self, job: Job) -> None:
@@ -102,26 +149,50 @@ class Standing:
         del self.starts[job.id]
         self.gave_way.add(job.id)
         holding = self.holdings.remove(job.id)
-        self.tree.hold(holding.queue, -holding.amount_milli)
+        self.tree.hold(holding.charge, times=-1)
+        self._in_array[job.array] -= 1
         footprint = self.footprint(job, holding.placement)
         self.real.give(footprint)
-        self.later.give(footprint)
+        if self.later is not self.real:
+            self.later.give(footprint)
         self._settle(footprint, frees=True)
 
-    def evict(self, victim: Job, *, beneficiary: Job) -> None:
+    def evict(self, victim: Job, *, beneficiary: Job, kind: EvictionKind | None = None) -> None:
         """The victim is told to leave."""
-        kind = EvictionKind.PREEMPT if victim.queue == beneficiary.queue else EvictionKind.RECLAIM
+        kind = kind or (EvictionKind.PREEMPT if victim.queue == beneficiary.queue else EvictionKind.RECLAIM)
         self.evictions[victim.id] = Evict(job=victim.id, beneficiary=beneficiary.id, kind=kind)
-        holding = self.holdings.remove(victim.id)
-        self.tree.leave(holding.queue, holding.amount_milli)
-        footprint = self.footprint(victim, holding.placement)
-        self.later.give(footprint)
-        self._settle(footprint, frees=True)
+        self.resizes.pop(victim.id, None)
+        self._release(self.holdings.remove(victim.id))
+
+    def shrink(self, job: Job, pieces: Iterable[int], *, beneficiary: Job) -> None:
+        """These pieces of a running job's surplus (by slot) are told to leave."""
+        for slot in pieces:
+            self._release(self.holdings.remove_piece(slot))
+        known = self.resizes.get(job.id)
+        first = beneficiary.id if known is None or known.beneficiary is None else known.beneficiary
+        placement = self.holdings.placement_of(job.id)
+        self.resizes[job.id] = Resize(job=job.id, placement=placement, beneficiary=first)
+
+    def resize(self, job: Job, placement: Placement) -> None:
+        """The gang starts or goes on with these workers: those not among them leave, new ones join."""
+        before = self.holdings.remove(job.id)
+        self.holdings.add(replace(before, placement=placement))
+        leavers = _without(before.placement, placement)
+        if leavers:
+            self._release(replace(before, placement=leavers))
+        self._join(replace(before, placement=_without(placement, before.placement)))
+        if job.id in self.starts:
+            self.starts[job.id] = replace(self.starts[job.id], placement=placement)
+            return
+        known = self.resizes.get(job.id)
+        beneficiary = None if known is None else known.beneficiary
+        self.resizes[job.id] = Resize(job=job.id, placement=placement, beneficiary=beneficiary)
 
     def keep(self, job: Job, placement: Placement) -> None:
         """These devices are kept for the job."""
+        self._part_accounts()
         self.keeps[job.id] = placement
-        self.tree.claim(self.queue_of(job), job.total_milli)
+        self.tree.claim(self._claim_of(job, placement))
         footprint = self.footprint(job, placement)
         self.later.take(footprint)
         self._settle(footprint)
@@ -129,39 +200,73 @@ class Standing:
     def drop_keep(self, job: Job) -> None:
         """Nothing is kept for the job any longer."""
         placement = self.keeps.pop(job.id)
-        self.tree.claim(self.queue_of(job), -job.total_milli)
+        self.tree.claim(self._claim_of(job, placement), times=-1)
         footprint = self.footprint(job, placement)
         self.later.give(footprint)
         self._settle(footprint, frees=True)
 
-    def _book_holdings(self) -> None:
-        leaving = []
-        for job in self.jobs.values():
-            if job.phase is JobPhase.WAITING:
-                continue
-            holding = Holding(job, job.placement, self.queue_of(job))
-            self.tree.hold(holding.queue, holding.amount_milli)
-            if job.phase is JobPhase.PLACED:
-                self.holdings.add(holding)
-            else:
-                leaving.append(holding)
-        self.real = self.supply.capacity(only_usable=True)
-        give_back(self.real, self.holdings.columns(), self.holdings.active(), times=-1)
-        self.later = self.real.copy()
-        for holding in leaving:
-            self.tree.leave(holding.queue, holding.amount_milli)
-            self.real.take(self.footprint(holding.job, holding.placement))
-        self.now: Free = self.real.copy()
+    def _claim_of(self, job: Job, placement: Placement) -> Charge:
+        amount = len(placement) * job.accelerators_milli
+        return Charge(self.queue_of(job), amount, self.supply.type_at(placement), job.user)
+
+    def _join(self, joining: Holding) -> None:
+        self.tree.hold(joining.charge)
+        footprint = self.footprint(joining.job, joining.placement)
+        self.real.take(footprint)
+        if self.later is not self.real:
+            self.later.take(footprint)
+        self._settle(footprint)
+
+    def _release(self, holding: Holding) -> None:
+        """Workers are told to leave. One that would only have joined in this plan is simply not sent."""
+        self._part_accounts()
+        fresh = _without(holding.placement, holding.job.placement)
+        if fresh:
+            unsent = replace(holding, placement=fresh)
+            self.tree.hold(unsent.charge, times=-1)
+            self.real.give(self.footprint(holding.job, fresh))
+            holding = replace(holding, placement=_without(holding.placement, fresh))
+            self.later.give(self.footprint(holding.job, fresh))
+            self._settle(self.footprint(holding.job, fresh), frees=True)
+        self.tree.leave(holding.charge)
+        footprint = self.footprint(holding.job, holding.placement)
+        self.later.give(footprint)
+        self._settle(footprint, frees=True)
+
+    def _part_accounts(self) -> None:
+        """From here on it makes a difference what is free now and what will be."""
+        if self.later is self.real:
+            self.later, self.now = self.real.copy(), self.real.copy()
 
     def _fits(self, free: Free, most: dict[Kind, int], request: Request) -> bool:
         """What held the most when last counted cannot hold more as long as things are only taken."""
-        if most.get(request.kind, request.num_workers) >= request.num_workers:
-            most[request.kind] = self.placer.most_workers(free, request.kind)
-        return most[request.kind] >= request.num_workers
+        known = most.get(request.kind)
+        if known is None or known >= request.num_workers:
+            known = most[request.kind] = self.placer.most_workers(free, request.kind)
+        return known >= request.num_workers
 
     def _settle(self, footprint: Footprint, *, frees: bool = False) -> None:
-        self.now.become_least(self.real, self.later, nodes=footprint.nodes)
         self.version += 1
+        if self.now is not self.real:
+            self.now.become_least(self.real, self.later, nodes=footprint.nodes)
         if frees:
+            self.eased += 1
             self._most_now.clear()
             self._most_later.clear()
+
+
+def _without(placement: Placement, others: Placement) -> Placement:
+    """The workers of a placement less the others, of which several may stand alike."""
+    left, found = Counter(others), []
+    for worker in placement:
+        if left[worker]:
+            left[worker] -= 1
+        else:
+            found.append(worker)
+    return tuple(found)
+
+
+def _count_arrays(books: Books) -> Counter[str]:
+    """How many jobs of each array hold devices. Those without a cap need not be counted."""
+    capped = (job for job in books.jobs.values() if job.array_cap is not None)
+    return Counter(job.array for job in capped if job.phase is not JobPhase.WAITING)

@@ -146,6 +146,11 @@ class Supply:
             open_nodes=usable,
         )
 
+    def type_at(self, placement: Placement) -> int:
+        """The accelerator type (by number) on which a gang stands; -1 if its nodes are gone."""
+        numbers = (self.index.get(worker.node) for worker in placement)
+        return next((int(self.type_of[number]) for number in numbers if number is not None), -1)
+
     def footprint(self, placement: Placement, *, shape: Shape) -> Footprint:
         """A placement's columns. Nodes that are gone and devices that the node no longer has are left out."""
         known = [

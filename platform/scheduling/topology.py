@@ -54,6 +54,7 @@ class Topology:
         self.first_part = np.searchsorted(self.part_node, np.arange(len(supply.nodes) + 1))
         self.splits_nodes = bool((sizes != supply.num_devices[self.part_node]).any())
         self._ids: dict[str, IntArray] = {}
+        self._sizes: dict[str, int] = {}
         self._groupings: dict[tuple[frozenset[str], bool, bool], Grouping] = {}
         self._ladders: dict[tuple[tuple[str, ...], tuple[str, ...], bool, bool], tuple[Grouping, ...]] = {}
         self.ladder = self._narrowest_first((*supply.levels, NODE_LEVEL, LINK_LEVEL))
@@ -166,7 +167,10 @@ class Topology:
     def _num_domains(self, level: str) -> int:
         if level == LINK_LEVEL:
             return len(self.link_names)
-        return len(np.unique(self._node_ids(level)[self._node_ids(level) >= 0]))
+        if level not in self._sizes:
+            ids = self._node_ids(level)
+            self._sizes[level] = len(np.unique(ids[ids >= 0]))
+        return self._sizes[level]
 
 
 def _wider_levels(levels: tuple[str, ...], level: str) -> tuple[str, ...]:

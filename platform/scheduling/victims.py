@@ -4,15 +4,18 @@ Greedy: in each round each candidate is seen as leaving alone, and those of each
 fixed order; what has the least cost / workers gained leaves. Then each victim is put back if the job can
 start all the same, dearest first. Fewer victims never free more, so in the end none could stay: the choice
 is minimal by construction.
+
+A piece of an elastic job's surplus is a victim of its own, and costs next to nothing. Where a whole job
+leaves, its surplus leaves with it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
 from scheduling.candidates import Claimant, Offers, Rows, prefixes, singles
 from scheduling.holdings import Columns
-from scheduling.model import Job
+from scheduling.model import Job, JobId
 from scheduling.supply import BoolArray, IntArray
 
 Rank = tuple[int, int, tuple[str, ...]]
@@ -22,29 +25,36 @@ class Selection:
     """Victims chosen so far, and how things would stand without them."""
 
     def __init__(self, claimant: Claimant, columns: Columns) -> None:
-        self.view = claimant.standing.later.copy()
+        num_queues = len(claimant.standing.tree.queues)
+        self.view = claimant.later.copy()
         self.chosen: set[int] = set()
         self._claimant = claimant
         self._columns = columns
-        self._gone = [0] * len(claimant.standing.tree.queues)  # of each queue, all below it included
-        self._largest = [0] * len(claimant.standing.tree.queues)  # victim that was ever chosen in it
+        self._costs = claimant.standing.holdings.costs()
+        self._gone = [0] * num_queues  # of each queue, all below it included
+        self._wholes, self._pieces = _Loss(num_queues), _Loss(num_queues)
 
     def may_add(self, slot: int) -> bool:
         """Reclaim only while every queue on the victim's side is above its guarantee.
 
         Most victims are allowed if the largest goes last, so all others have to leave the queue above it:
-        usage - (sum of victims - largest victim) > guarantee.
+        usage - (sum of victims - largest victim) > guarantee. Surplus goes before whole jobs: one of these
+        may only go if the queue were above its guarantee without any surplus.
         """
-        amount = int(self._columns.amount[slot])
+        amount, is_surplus = int(self._columns.amount[slot]), bool(self._columns.is_surplus[slot])
         path = self._claimant.reclaim.get(int(self._columns.queue[slot]), ())
-        tree, gone, largest = self._claimant.standing.tree, self._gone, self._largest
-        return all(tree.above_guarantee(q, gone[q] + amount - max(largest[q], amount)) for q in path)
+        tree, loss = self._claimant.standing.tree, self._pieces if is_surplus else self._wholes
+        before = self._claimant.surplus() if path and not is_surplus else loss.nothing
+        return all(tree.above_guarantee(q, before[q] + loss.before_last(q, amount)) for q in path)
 
-    def add(self, slot: int) -> None:
-        """One more victim."""
-        self.chosen.add(slot)
-        self._change(slot, gives=1)
-        self._note_size(slot)
+    def add(self, slot: int) -> list[int]:
+        """One more victim, and what leaves with it. Returns those that were not chosen before."""
+        added = [each for each in self._claimant.standing.holdings.slots_with(slot) if each not in self.chosen]
+        for each in added:
+            self.chosen.add(each)
+            self._change(each, gives=1)
+            self._note_size(each)
+        return added
 
     def drop(self, slot: int) -> None:
         """This one may stay."""
@@ -55,7 +65,8 @@ class Selection:
         """These were not chosen after all."""
         for slot in slots:
             self.drop(slot)
-        self._largest = [0] * len(self._largest)
+        self._wholes.forget_sizes()
+        self._pieces.forget_sizes()
         for slot in self.chosen:
             self._note_size(slot)
 
@@ -72,27 +83,50 @@ class Selection:
         return self._claimant.standing.placer.most_workers(self.view, request.kind) >= request.num_workers
 
     def spare_the_needless(self) -> None:
-        """Puts back whoever can stay, dearest first."""
+        """Puts back whoever can stay: whole jobs, dearest first, then surplus."""
         for slot in sorted(self.chosen, key=self._dearest_first):
+            if self._columns.is_surplus[slot] and self._whole_of(slot) in self.chosen:
+                continue
             self.drop(slot)
             if not self.suffices():
                 self.add(slot)
 
     def rank(self) -> Rank:
         """Less lost work first, then fewer victims, then their ids."""
-        ids = tuple(sorted(job.id for job in self.jobs()))
-        return sum(int(self._columns.cost[slot]) for slot in self.chosen), len(self.chosen), ids
+        victims = {*self.jobs(), *self.pieces()}
+        return sum(int(self._costs[slot]) for slot in self.chosen), len(victims), tuple(sorted(victims))
 
-    def jobs(self) -> Iterator[Job]:
-        """The jobs chosen, in slot order."""
-        return (self._claimant.standing.holdings.slots[slot].job for slot in sorted(self.chosen))
+    def jobs(self) -> dict[JobId, Job]:
+        """The whole jobs chosen, in slot order."""
+        slots = self._claimant.standing.holdings.slots
+        wholes = (slots[slot].job for slot in sorted(self.chosen) if not slots[slot].is_surplus)
+        return {job.id: job for job in wholes}
 
-    def _dearest_first(self, slot: int) -> tuple[int, int, int]:
-        return -int(self._columns.cost[slot]), -int(self._columns.amount[slot]), slot
+    def pieces(self) -> dict[JobId, list[int]]:
+        """The pieces chosen (by slot) of jobs that go on."""
+        slots = self._claimant.standing.holdings.slots
+        found: dict[JobId, list[int]] = {}
+        for slot in sorted(self.chosen):
+            if slots[slot].is_surplus and self._whole_of(slot) not in self.chosen:
+                found.setdefault(slots[slot].job.id, []).append(slot)
+        return found
+
+    def _whole_of(self, slot: int) -> int:
+        holdings = self._claimant.standing.holdings
+        return holdings.slot_of(holdings.slots[slot].job.id)
+
+    def _dearest_first(self, slot: int) -> tuple[bool, int, int, int]:
+        columns = self._columns
+        return bool(columns.is_surplus[slot]), -int(self._costs[slot]), -int(columns.amount[slot]), slot
 
     def _note_size(self, slot: int) -> None:
-        for queue in self._claimant.standing.tree.chains[self._columns.queue[slot]]:
-            self._largest[queue] = max(self._largest[queue], int(self._columns.amount[slot]))
+        self._loss(slot).note_size(self._chain(slot), int(self._columns.amount[slot]))
+
+    def _loss(self, slot: int) -> "_Loss":
+        return self._pieces if self._columns.is_surplus[slot] else self._wholes
+
+    def _chain(self, slot: int) -> tuple[int, ...]:
+        return self._claimant.standing.tree.chains[int(self._columns.queue[slot])]
 
     def _change(self, slot: int, *, gives: int) -> None:
         standing = self._claimant.standing
@@ -100,6 +134,34 @@ class Selection:
         self.view.take(standing.footprint(holding.job, holding.placement), times=-gives)
         for queue in standing.tree.chains[holding.queue]:
             self._gone[queue] += gives * holding.amount_milli
+        self._loss(slot).change(self._chain(slot), gives * holding.amount_milli)
+
+
+class _Loss:
+    """What each queue would lose, all below it included."""
+
+    def __init__(self, num_queues: int) -> None:
+        self.nothing = [0] * num_queues
+        self._gone = [0] * num_queues
+        self._largest = [0] * num_queues  # victim that was ever chosen in it
+
+    def before_last(self, queue: int, amount: int) -> int:
+        """What would be gone, with one more victim of this size, before the largest of them leaves."""
+        return self._gone[queue] + amount - max(self._largest[queue], amount)
+
+    def change(self, queues: tuple[int, ...], amount: int) -> None:
+        """So much more is gone."""
+        for queue in queues:
+            self._gone[queue] += amount
+
+    def note_size(self, queues: tuple[int, ...], amount: int) -> None:
+        """A victim of this size is chosen."""
+        for queue in queues:
+            self._largest[queue] = max(self._largest[queue], amount)
+
+    def forget_sizes(self) -> None:
+        """Before those still chosen are noted anew."""
+        self._largest = [0] * len(self._largest)
 
 
 def choose(
@@ -153,7 +215,8 @@ class _Search:
             slots = np.flatnonzero(self._left & inside & (self._columns.amount > 0))
             if not slots.size:
                 return False
-            slot = int(slots[np.argmin(self._columns.cost[slots] / self._columns.amount[slots])])
+            costs = self._claimant.standing.holdings.costs()[slots]
+            slot = int(slots[np.argmin(costs / self._columns.amount[slots])])
             if not self._add(slot):
                 self._rule_out(slot)
         return True
@@ -175,9 +238,12 @@ class _Search:
         added: list[int] = []
         for row in rows:
             slot = int(self._rows.slot[row])
-            if not self._add(slot):
+            if slot in self.selection.chosen:  # with its whole job
+                continue
+            more = self._add(slot)
+            if not more:
                 break
-            added.append(slot)
+            added.extend(more)
         else:
             return
         if not added:
@@ -187,18 +253,19 @@ class _Search:
         self._left[added] = True
         self._joins[row] = False
 
-    def _add(self, slot: int) -> bool:
-        """Adds a victim if its queue may give that much."""
+    def _add(self, slot: int) -> list[int]:
+        """Adds a victim, and what leaves with it, if its queue may give that much."""
         if not self.selection.may_add(slot):
-            return False
-        self.selection.add(slot)
-        self._left[slot] = False
-        return True
+            return []
+        added = self.selection.add(slot)
+        self._left[added] = False
+        return added
 
     def _rule_out(self, slot: int) -> None:
         """Beside those chosen, neither this one nor any as large of its queue is allowed."""
-        is_like = self._columns.queue == self._columns.queue[slot]
-        self._left &= ~(is_like & (self._columns.amount >= self._columns.amount[slot]))
+        columns = self._columns
+        is_like = (columns.queue == columns.queue[slot]) & (columns.is_surplus == columns.is_surplus[slot])
+        self._left &= ~(is_like & (columns.amount >= columns.amount[slot]))
 
     def _best_offer(self, counts: IntArray, need: int) -> list[int]:
         """The rows that cost least for each worker gained; among equals the fewest."""

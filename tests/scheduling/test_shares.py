@@ -3,7 +3,7 @@
 import pytest
 
 from scheduling.model import Order, Policy, QueuePath, ReasonCode
-from scheduling.shares import QueueTree
+from scheduling.shares import TOTAL, Charge, QueueTree
 from tests.scheduling.building import evicted, job, node, plan, queue, running, started
 
 TREE = [
@@ -19,14 +19,14 @@ def tree(**used: int) -> QueueTree:
     """The tree above, with devices held in some leaves (written with `_` for `/`)."""
     found = QueueTree(TREE, named=[])
     for path, devices in used.items():
-        found.hold(found.number[QueuePath(path.replace("_", "/"))], devices * 1000)
+        found.hold(Charge(found.number[QueuePath(path.replace("_", "/"))], devices * 1000))
     return found
 
 
 def test_every_ancestor_counts_what_a_queue_holds() -> None:
     """Usage is summed up to the root of the tree."""
     found = tree(red_a=3, red_b=2)
-    assert found.used[found.number[QueuePath("red")]] == 5000
+    assert found.used[found.number[QueuePath("red")]][TOTAL] == 5000
 
 
 def test_the_nearest_limit_that_is_in_the_way_is_named() -> None:
@@ -44,7 +44,7 @@ def test_what_is_claimed_by_others_counts_against_the_limit() -> None:
     """A start may not take the room that a promised start needs."""
     found = tree(red_b=3)
     leaf = found.number[QueuePath("red/b")]
-    found.claim(leaf, 2000)
+    found.claim(Charge(leaf, 2000))
     hit = found.limit_now(leaf, 2000)
     assert hit is not None
     assert (hit.used_milli, hit.claimed_milli) == (5000, 2000)
@@ -55,7 +55,7 @@ def test_leaving_jobs_count_as_used_but_not_as_staying() -> None:
     """The limit binds until they are gone; a plan for later does not count them."""
     found = tree(red_b=6)
     leaf = found.number[QueuePath("red/b")]
-    found.leave(leaf, 4000)
+    found.leave(Charge(leaf, 4000))
     assert found.limit_now(leaf, 1000) is not None
     assert found.limits_later(leaf, 4000) == []
     assert found.limits_later(leaf, 5000) == [(leaf, 1000)]

@@ -1,0 +1,226 @@
+"""Who may start now without delaying a reservation or meeting a maintenance window.
+
+Reservations are made during a sweep, in order of turn, for the first jobs that cannot start. A job behind
+picks its *view* by its end: what is free now and also when each reservation that begins before that end
+begins, less the nodes of the windows that it would meet. A job that nobody knows the end of meets them all.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from scheduling.amounts import Kind, Request
+from scheduling.ends import duration_of
+from scheduling.headroom import Stay, amount_in, bounds_of
+from scheduling.model import Job, JobId, Window
+from scheduling.placement import Place
+from scheduling.reservations import Booking, Outlook, Search
+from scheduling.snapshot import Snapshot
+from scheduling.standing import Standing
+from scheduling.supply import BoolArray, Footprint, Free, IntArray
+from scheduling.windows import Calendar
+
+NOT_SYNCED = -1
+NUM_TRIES = 4  # for each reservation: some jobs wait for others that nobody knows the end of
+
+
+@dataclass(slots=True)
+class View:
+    """What jobs that end before some moment may use now, and the most workers of a kind seen in it."""
+
+    free: Free
+    profiles: list[Free]
+    closed: BoolArray | None
+    most: dict[Kind, int] = field(default_factory=dict)
+
+
+class Backfill:
+    """The reservations and views of one `decide`."""
+
+    def __init__(self, standing: Standing, snapshot: Snapshot) -> None:
+        self._standing = standing
+        self._calendar = Calendar(snapshot, standing.supply, now_ms=standing.now_ms)
+        self._outlook: Outlook | None = None
+        self._num_tries = 0
+        self._synced_at = NOT_SYNCED
+        self._profiles: dict[JobId, Free] = {}
+        self._views: dict[tuple[int, tuple[Window, ...]], View] = {}
+        self._started: list[Stay] = []  # since the outlook was made
+        self.bookings: list[Booking] = []  # by start
+
+    def begin_sweep(self) -> None:
+        """Reservations are made anew: what they stand on has changed."""
+        self._num_tries = 0
+        self.bookings = []
+        self._synced_at = NOT_SYNCED
+
+    def room_for(self, job: Job) -> Free | None:
+        """What the job may use now; nothing if its gang does not fit there or a reserved limit forbids it."""
+        bookings, windows = self._met(job)
+        if not bookings and not windows:
+            return self._standing.now
+        if not self._within_limits(job, "", bookings):
+            return None
+        view = self._view(len(bookings), windows)
+        return view.free if self._holds(view, self._standing.requests[job.id]) else None
+
+    def free_for(self, job: Job) -> Free:
+        """What the job may use now, whether it fits there or not."""
+        bookings, windows = self._met(job)
+        return self._view(len(bookings), windows).free if bookings or windows else self._standing.now
+
+    def open_for(self, job: Job) -> Free:
+        """What is free now on nodes that no window closes before the job ends."""
+        windows = self._met(job)[1]
+        return self._view(0, windows).free if windows else self._standing.now
+
+    def allows(self, job: Job, place: Place, *, by_right: bool = False) -> bool:
+        """Whether the job, started now at this place, meets no window and delays no reservation. What it
+        takes by right from another queue's surplus may delay those.
+        """
+        bookings, windows = self._met(job)
+        if not bookings and not windows:
+            return True
+        footprint = self._standing.footprint(job, place.placement)
+        if not self._is_open(footprint, windows):
+            return False
+        near = [each for each in bookings if np.isin(footprint.nodes, each.footprint.nodes).any()]
+        if by_right or not (near or self._shares_limit(job, place, bookings)):
+            return True
+        self._sync()
+        is_spare = all(self._profiles[each.reservation.job].has(footprint) for each in near)
+        return is_spare and self._within_limits(job, place.accelerator_type, bookings)
+
+    def started(self, job: Job, place: Place) -> None:
+        """The job starts in this plan, where it was allowed to: everything known goes on, less what it takes."""
+        if self._synced_at != self._standing.version - 1:
+            return
+        now_ms = self._standing.now_ms
+        ends_at_ms = now_ms + duration_of(job, self._standing.policy.runtimes)
+        footprint = self._standing.footprint(job, place.placement)
+        self._started.append(Stay(job, place.accelerator_type, now_ms, ends_at_ms))
+        for booking in self.bookings:
+            if booking.starts_at_ms < ends_at_ms:
+                self._profiles[booking.reservation.job].take(footprint)
+        for view in self._views.values():
+            self._settle(view, footprint.touched())
+        self._synced_at = self._standing.version
+
+    def reserve(self, job: Job) -> None:
+        """Gives a job that cannot start its earliest start at a place, if it is among the first to want one."""
+        limit = self._standing.policy.num_reservations
+        if len(self.bookings) >= limit or self._num_tries >= limit * NUM_TRIES or self._waits_for_job(job):
+            return
+        self._num_tries += 1
+        booking = self.search(job).book()
+        if booking is not None:
+            self.bookings.append(booking)
+            self.bookings.sort(key=lambda each: (each.starts_at_ms, each.reservation.job))
+            self._synced_at = NOT_SYNCED
+
+    def search(self, job: Job) -> Search:
+        """The search for the job's earliest start beside what is reserved."""
+        return Search(self._standing, self._calendar, self.outlook(), self.bookings, job)
+
+    def outlook(self) -> Outlook:
+        """What is believed of the future as things stand."""
+        if self._outlook is None or self._outlook.version != self._standing.version:
+            self._outlook = Outlook(self._standing, self._calendar)
+            self._synced_at = NOT_SYNCED
+        return self._outlook
+
+    def blocker_of(self, job: Job) -> Booking | None:
+        """Of the reservations, the first to begin without which the job, ending before it, could start now."""
+        bookings, windows = self._met(job)
+        request = self._standing.requests[job.id]
+        for number, booking in enumerate(bookings, start=1):
+            is_within = self._within_limits(job, "", bookings[:number])
+            if not is_within or not self._holds(self._view(number, windows), request):
+                return booking
+        return None
+
+    def _met(self, job: Job) -> tuple[list[Booking], tuple[Window, ...]]:
+        """The reservations and windows that begin before the job, started now, would end."""
+        if not self.bookings and not self._calendar.windows:
+            return [], ()
+        now_ms = self._standing.now_ms
+        ends_at_ms = now_ms + duration_of(job, self._standing.policy.runtimes)
+        bookings = [booking for booking in self.bookings if booking.starts_at_ms < ends_at_ms]
+        return bookings, self._calendar.overlapping(now_ms, ends_at_ms)
+
+    def _waits_for_job(self, job: Job) -> bool:
+        return not job.depends_on.isdisjoint(self._standing.jobs)
+
+    def _shares_limit(self, job: Job, place: Place, bookings: list[Booking]) -> bool:
+        """Whether some limit bounds both the job and one of these reservations."""
+        return any(
+            amount_in(self._standing, bound.scope, booking.stay)
+            for bound in bounds_of(self._standing, job, place.accelerator_type)
+            for booking in bookings
+        )
+
+    def _within_limits(self, job: Job, accelerator_type: str, bookings: list[Booking]) -> bool:
+        """Whether every limit has room for the job beside each of these reservations when it begins."""
+        bounds = list(bounds_of(self._standing, job, accelerator_type)) if bookings else []
+        if not bounds:
+            return True
+        headroom = self._sync().headroom
+        stays = [*self._started, *(booking.stay for booking in self.bookings)]
+        return all(
+            headroom.used(bound.scope, booking.starts_at_ms, stays) + bound.wanted <= bound.most
+            for bound in bounds
+            for booking in bookings
+            if amount_in(self._standing, bound.scope, booking.stay)
+        )
+
+    def _is_open(self, footprint: Footprint, windows: tuple[Window, ...]) -> bool:
+        closed = self._calendar.closed_by(windows)
+        return closed is None or not closed[footprint.nodes].any()
+
+    def _sync(self) -> Outlook:
+        """The outlook, with a profile for each reservation, made anew if anything but noted starts happened."""
+        if self._outlook is None or self._synced_at != self._standing.version:
+            outlook = self.outlook()
+            self._profiles = {
+                each.reservation.job: outlook.profile(each, self.bookings) for each in self.bookings
+            }
+            self._views, self._started = {}, []
+            self._synced_at = self._standing.version
+        return self.outlook()
+
+    def _holds(self, view: View, request: Request) -> bool:
+        """What held the most when last counted cannot hold more as long as things are only taken."""
+        most = view.most.get(request.kind, request.num_workers)
+        if most >= request.num_workers:
+            most = view.most[request.kind] = self._standing.placer.most_workers(view.free, request.kind)
+        return most >= request.num_workers
+
+    def _view(self, num_bookings: int, windows: tuple[Window, ...]) -> View:
+        self._sync()
+        key = (num_bookings, windows)
+        if key not in self._views:
+            profiles = [self._profiles[each.reservation.job] for each in self.bookings[:num_bookings]]
+            self._views[key] = self._make_view(profiles, self._calendar.closed_by(windows))
+        return self._views[key]
+
+    def _make_view(self, profiles: list[Free], closed: BoolArray | None) -> View:
+        now = self._standing.now
+        free = Free(
+            devices=now.devices.copy(),
+            cpus=now.cpus.copy(),
+            memory=now.memory.copy(),
+            open_nodes=now.open if closed is None else now.open & ~closed,
+        )
+        view = View(free, profiles, closed)
+        self._settle(view, np.arange(len(free.cpus)))
+        return view
+
+    def _settle(self, view: View, nodes: IntArray) -> None:
+        """On these nodes, the view is the smallest of the accounts that it is made of."""
+        free, accounts = view.free, [self._standing.now, *view.profiles]
+        free.devices[nodes] = np.minimum.reduce([each.devices[nodes] for each in accounts])
+        free.cpus[nodes] = np.minimum.reduce([each.cpus[nodes] for each in accounts])
+        free.memory[nodes] = np.minimum.reduce([each.memory[nodes] for each in accounts])
+        if view.closed is not None:
+            free.devices[nodes[view.closed[nodes]]] = 0
+        free.recount(nodes)

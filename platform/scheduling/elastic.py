@@ -1,0 +1,143 @@
+"""Elastic gangs: they shrink to what is wanted, and grow into what nobody who waits could use.
+
+Up to what is wanted, jobs grow in order of turn. Beyond that (`Growth.MOST`) each step goes to the job to
+which a device is worth most: by measured speeds, more for jobs with little left to do (`scheduling.speeds`).
+A step is worth taking only if it saves more time than the restart takes, unless the job starts or changes in
+this plan anyway.
+"""
+
+import heapq
+from bisect import bisect_right
+
+from scheduling.joining import Joining
+from scheduling.model import Growth, Job, JobId, JobPhase, Placement
+from scheduling.ordering import in_turn
+from scheduling.sizes import largest_size, size_up_to
+from scheduling.speeds import expected_ms, speed_of, utility, weight_of, worthwhile_sizes
+from scheduling.standing import Standing
+from scheduling.supply import Free
+
+Step = tuple[float, int, JobId]  # minus what a device is worth, to which size, whose; smallest first
+
+
+def shrink_to_wanted(standing: Standing) -> None:
+    """Gangs that are larger than they may be by now give their last ranks back."""
+    for job in standing.elastic():
+        if job.phase is JobPhase.PLACED and not job.num_missing:
+            size = size_up_to(job, min(len(job.placement), largest_size(job, standing.policy)))
+            if 0 < size < len(job.placement):
+                standing.resize(job, job.placement[:size])
+
+
+def grow(standing: Standing) -> "Growing":
+    """Idle devices go to elastic jobs, running or starting in this plan."""
+    growing = Growing(standing)
+    growing.to_wanted()
+    if standing.policy.growth is Growth.MOST:
+        growing.to_most()
+    return growing
+
+
+class Growing:
+    """The elastic jobs that hold devices, and what they could be."""
+
+    def __init__(self, standing: Standing) -> None:
+        self.standing = standing
+        self.joining = Joining(standing)
+        self.jobs = {job.id: job for job in standing.elastic() if self._may_grow(job)}
+
+    def placement(self, job: Job) -> Placement:
+        """What the job holds by now."""
+        return self.standing.holdings.placement_of(job.id)
+
+    def to_wanted(self) -> None:
+        """In order of turn, up to what each user wants."""
+        standing = self.standing
+        lines: dict[int, list[Job]] = {}
+        for job in sorted(self.jobs.values(), key=standing.ranking.turn_of):
+            wanted = size_up_to(job, job.num_workers)
+            if wanted > len(self.placement(job)) and self._has_room(job):
+                lines.setdefault(standing.queue_of(job), []).append(job)
+        order = standing.policy.order
+        for job in in_turn(lines, tree=standing.tree, ranking=standing.ranking, order=order):
+            self._raise(job, size_up_to(job, job.num_workers))
+
+    def to_most(self) -> None:
+        """Each step to the job to which it is worth most."""
+        steps = [step for job in self.jobs.values() if self._has_room(job) and (step := self.next_step(job))]
+        heapq.heapify(steps)
+        while steps:
+            _, size, name = heapq.heappop(steps)
+            job = self.jobs[name]
+            if self._raise(job, size, exactly=True) and (step := self.next_step(job)):
+                heapq.heappush(steps, step)
+
+    def next_step(self, job: Job, size: int | None = None) -> Step | None:
+        """The next larger size (than this one) that is worth a restart."""
+        size = len(self.placement(job)) if size is None else size
+        speed = speed_of(job, size)
+        sizes = worthwhile_sizes(job, largest_size(job, self.standing.policy))
+        for larger in sizes[bisect_right(sizes, size) :]:
+            faster = speed_of(job, larger)
+            if faster > speed and self._is_worth_it(job, speed, faster):
+                return -self.worth(job, size, larger), larger, job.id
+        return None
+
+    def worth(self, job: Job, smaller: int, larger: int) -> float:
+        """What each device between these sizes is worth."""
+        gain = utility(speed_of(job, larger)) - utility(speed_of(job, smaller))
+        devices = (larger - smaller) * max(job.accelerators_milli, 1)
+        return weight_of(job, now_ms=self.standing.now_ms) * gain / devices
+
+    def within_limits(self, job: Job, size: int, most: int) -> int:
+        """The largest allowed size up to `most` that all limits leave room for, seen from this one."""
+        standing, kind = self.standing, -1
+        if job.accelerators_milli:
+            kind = standing.supply.type_at(self.placement(job))
+        queue, limit_now = standing.queue_of(job), standing.tree.limit_now
+        while most > size:
+            more = (most - size) * job.accelerators_milli
+            if limit_now(queue, more, accelerator_type=kind, user=job.user) is None:
+                return most
+            most = size_up_to(job, most - 1)
+        return size
+
+    def is_changed(self, job: Job) -> bool:
+        """Whether the job starts, or restarts anyway, in this plan."""
+        return job.id in self.standing.starts or job.id in self.standing.resizes
+
+    def _may_grow(self, job: Job) -> bool:
+        standing = self.standing
+        if job.id in standing.starts:
+            return True
+        return job.phase is JobPhase.PLACED and job.id not in standing.evictions and not self._is_damaged(job)
+
+    def _is_damaged(self, job: Job) -> bool:
+        return bool(job.num_missing) and job.id not in self.standing.resizes
+
+    def _has_room(self, job: Job) -> bool:
+        return self.joining.has_room(job, self.placement(job), self._free(job))
+
+    def _free(self, job: Job) -> Free:
+        return self.standing.now
+
+    def _raise(self, job: Job, wanted: int, *, exactly: bool = False) -> bool:
+        """Grows the job to the size wanted, or (not exactly) as near to it as can be."""
+        placement = self.placement(job)
+        most = self.within_limits(job, len(placement), wanted)
+        if most <= len(placement) or (exactly and most < wanted):
+            return False
+        found = self.joining.find(job, placement, self._free(job), at_most=most - len(placement))
+        size = size_up_to(job, len(placement) + len(found))
+        if size <= len(placement) or (exactly and size < wanted):
+            return False
+        joiners = self.joining.whole_groups(job, found)[: size - len(placement)]
+        self.standing.resize(job, placement + joiners)
+        return True
+
+    def _is_worth_it(self, job: Job, speed: float, faster: float) -> bool:
+        """Whether a restart takes less time than the higher speed saves."""
+        if not job.restart_cost_ms or self.is_changed(job):
+            return True
+        saved_ms = expected_ms(job, speed, now_ms=self.standing.now_ms) * (1 - speed / faster)
+        return saved_ms > job.restart_cost_ms

@@ -1,0 +1,154 @@
+"""The cluster as of a later time: what is free then, and how early a gang's devices are free together.
+
+`end[node, device]` says when each device is free altogether. Sorted along a unit (a node, or one part of it),
+every a-th entry says when the unit can host its 1st, 2nd, ... worker of `a` devices; the n-th smallest such
+entry of a domain is the earliest moment at which it hosts n workers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduling.amounts import DEVICE_MILLI, Request
+from scheduling.ends import NEVER, PAST, Tenures
+from scheduling.standing import Standing
+from scheduling.supply import BoolArray, Footprint, Free, IntArray
+from scheduling.topology import Grouping
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    """Domains of about the same size: their numbers, and their units in rows, padded with one past the last."""
+
+    domains: IntArray
+    units: IntArray
+
+
+class Future:
+    """Answers about later times for one state of the books. `usable`: the nodes that are healthy then."""
+
+    def __init__(self, standing: Standing, tenures: Tenures, usable: BoolArray) -> None:
+        self._standing = standing
+        self._supply = standing.supply
+        self._rows = tenures
+        self._usable = usable
+        self._capacity = standing.empty
+        self._worker_end = tenures.end[tenures.worker_holder]
+        device_end = tenures.end[tenures.device_holder]
+        is_whole = tenures.device_milli == DEVICE_MILLI
+        self._spot = tenures.device_node * self._supply.width + tenures.device_index
+        exists = (self._capacity.devices > 0) & usable[:, None]
+        self._whole_end = self._last_ends(exists, self._spot[is_whole], device_end[is_whole])
+        self._part_spot, self._part_end = self._spot[~is_whole], device_end[~is_whole]
+        self._part_milli = tenures.device_milli[~is_whole]
+        self._end = self._whole_end
+        if self._part_spot.size:
+            self._end = self._last_ends(exists, self._spot, device_end)
+        self._times: IntArray | None = None
+        self._sorted: dict[bool, IntArray] = {}
+        self._buckets: dict[Grouping, list[_Bucket]] = {}
+
+    def times(self) -> IntArray:
+        """The moments at which anything becomes free, in order."""
+        if self._times is None:
+            ends = np.unique(self._rows.end)
+            self._times = ends[(ends > self._standing.now_ms) & (ends < NEVER)]
+        return self._times
+
+    def free_at(self, at_ms: int, *, closed: BoolArray | None = None) -> Free:
+        """What is free when all are gone that end by then; nodes that are closed then have nothing."""
+        open_nodes = self._usable if closed is None else self._usable & ~closed
+        devices = (self._whole_end <= at_ms) * np.int64(DEVICE_MILLI)
+        still = self._part_end > at_ms
+        np.subtract.at(devices.reshape(-1), self._part_spot[still], self._part_milli[still])
+        if closed is not None:
+            devices[closed] = 0
+        return Free(
+            devices=devices,
+            cpus=self._left(self._capacity.cpus, self._rows.worker_cpus, at_ms) * open_nodes,
+            memory=self._left(self._capacity.memory, self._rows.worker_memory, at_ms) * open_nodes,
+            open_nodes=open_nodes,
+        )
+
+    def earliest(
+        self, request: Request, *, closed: BoolArray | None = None, taken: tuple[Footprint, ...] = ()
+    ) -> int:
+        """No allowed domain has devices for the gang before this. Exact for whole devices; taken ones are
+        never free, nodes that are closed have none; processors and memory are not looked at.
+        """
+        shape, grouping = request.kind.shape, self._standing.placer.required(request.kind)
+        if not shape.num_devices or shape.is_fraction:
+            return PAST
+        ends = self._unit_ends(grouping.by_part, closed=closed, taken=taken)
+        ends = ends[:, shape.num_devices - 1 :: shape.num_devices]
+        reached = self._standing.placer.reached(request.kind, by_part=grouping.by_part)
+        if reached is not None:
+            ends = np.where(reached[:, None], ends, NEVER)
+        allowed = self._standing.placer.allowed(grouping, request.kind.types)
+        return min(self._nth_ends(grouping, ends, request.num_workers, allowed), default=NEVER)
+
+    def _last_ends(self, exists: BoolArray, spots: IntArray, ends: IntArray) -> IntArray:
+        last = np.where(exists, PAST, NEVER)
+        np.maximum.at(last.reshape(-1), spots, ends)
+        return last
+
+    def _left(self, capacity: IntArray, amounts: IntArray, at_ms: int) -> IntArray:
+        """What is left of a node's amount beside those that are still there."""
+        if not amounts.any():
+            return capacity
+        still = self._worker_end > at_ms
+        held = np.bincount(self._rows.worker_node[still], weights=amounts[still], minlength=len(capacity))
+        return capacity - held.astype(np.int64)
+
+    def _unit_ends(
+        self, by_part: bool, *, closed: BoolArray | None, taken: tuple[Footprint, ...]
+    ) -> IntArray:
+        if by_part not in self._sorted:
+            self._sorted[by_part] = self._by_unit(self._end, by_part=by_part)
+        known = self._sorted[by_part]
+        if closed is None and not taken:
+            return known
+        ends = self._end.copy()
+        for footprint in taken:
+            ends[footprint.device_nodes, footprint.device_indices] = NEVER
+        if closed is not None:
+            ends[closed] = NEVER
+        return self._by_unit(ends, by_part=by_part)
+
+    def _by_unit(self, ends: IntArray, *, by_part: bool) -> IntArray:
+        """Ends in a row for each unit, sorted."""
+        if not by_part:
+            return np.sort(ends, axis=1)
+        part_of = self._standing.topology.part_of
+        table = np.full((len(self._standing.topology.part_node), self._supply.width), NEVER)
+        nodes, indices = np.nonzero(part_of >= 0)
+        table[part_of[nodes, indices], indices] = ends[nodes, indices]
+        return np.sort(table, axis=1)
+
+    def _nth_ends(
+        self, grouping: Grouping, ends: IntArray, num_workers: int, allowed: BoolArray
+    ) -> Iterator[int]:
+        """The least moment at which a domain of each bucket hosts so many workers."""
+        padded = np.concatenate([ends, np.full((1, ends.shape[1]), NEVER)])
+        for bucket in self._buckets_of(grouping):
+            units = bucket.units[allowed[bucket.domains]]
+            if units.size and units.shape[1] * ends.shape[1] >= num_workers:
+                entries = padded[units].reshape(len(units), -1)
+                yield int(np.partition(entries, num_workers - 1, axis=1)[:, num_workers - 1].min())
+
+    def _buckets_of(self, grouping: Grouping) -> list[_Bucket]:
+        if grouping not in self._buckets:
+            self._buckets[grouping] = list(_bucketed(grouping))
+        return self._buckets[grouping]
+
+
+def _bucketed(grouping: Grouping) -> Iterator[_Bucket]:
+    """Domains whose numbers of units have as many binary digits, so that padding at most doubles them."""
+    order, sizes = np.append(grouping.order, len(grouping.domain)), np.diff(grouping.first)
+    digits = np.frexp(sizes)[1]
+    for number in np.unique(digits):
+        domains = np.flatnonzero(digits == number)
+        steps = np.arange(sizes[domains].max())
+        places = np.where(steps < sizes[domains, None], grouping.first[domains, None] + steps, len(order) - 1)
+        yield _Bucket(domains, order[places])

@@ -1,0 +1,145 @@
+"""Limits as of a later time: how early a queue, each one above it, a user or an array has room for one more."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduling.ends import NEVER, PAST, Tenures
+from scheduling.model import Job
+from scheduling.standing import Standing
+from scheduling.supply import BoolArray, IntArray
+
+ANY_QUEUE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Who counts towards a limit: the subtree of a queue, there one accelerator type or one user if named;
+    or the jobs of an array, wherever they are.
+    """
+
+    queue: int
+    type: str = ""
+    user: str = ""
+    array: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a job would add to a scope, and the most that the scope may come to. Arrays count jobs."""
+
+    scope: Scope
+    most: int
+    wanted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """A job that will hold devices of one type from one moment to another."""
+
+    job: Job
+    type: str
+    starts_at_ms: int
+    ends_at_ms: int
+
+    def holds_at(self, at_ms: int) -> bool:
+        """Whether it holds them at that moment."""
+        return self.starts_at_ms <= at_ms < self.ends_at_ms
+
+
+def depends_on_type(standing: Standing, job: Job) -> bool:
+    """Whether some limit above the job is one accelerator type's."""
+    chain = standing.tree.chains[standing.queue_of(job)]
+    return bool(job.total_milli) and any(standing.tree.queues[number].type_limits for number in chain)
+
+
+def bounds_of(standing: Standing, job: Job, accelerator_type: str) -> Iterator[Bound]:
+    """All limits that a start of this job on this type has to respect. "" stands for no one type."""
+    wanted, tree = job.total_milli, standing.tree
+    for number in tree.chains[standing.queue_of(job)] if wanted else ():
+        queue = tree.queues[number]
+        if queue.limit_milli is not None:
+            yield Bound(Scope(number), queue.limit_milli, wanted)
+        if accelerator_type in queue.type_limits:
+            yield Bound(Scope(number, type=accelerator_type), queue.type_limits[accelerator_type], wanted)
+        if queue.user_limit_milli is not None and job.user:
+            yield Bound(Scope(number, user=job.user), queue.user_limit_milli, wanted)
+    if job.array and job.array_cap is not None:
+        yield Bound(Scope(ANY_QUEUE, array=job.array), job.array_cap, 1)
+
+
+def amount_in(standing: Standing, scope: Scope, stay: Stay) -> int:
+    """What a stay uses of a scope."""
+    job = stay.job
+    if scope.array:
+        return int(job.array == scope.array)
+    is_inside = scope.queue in standing.tree.chains[standing.queue_of(job)]
+    is_meant = scope.type in ("", stay.type) and scope.user in ("", job.user)
+    return job.total_milli if is_inside and is_meant else 0
+
+
+class Headroom:
+    """Answers for one state of the books, and for stays planned on top of it."""
+
+    def __init__(self, standing: Standing, tenures: Tenures) -> None:
+        self._standing = standing
+        self._tree = standing.tree
+        self._rows = tenures
+        self._curves: dict[Scope, tuple[IntArray, IntArray]] = {}
+        self._inside: dict[int, BoolArray] = {}
+        self._types: IntArray | None = None
+
+    def used(self, scope: Scope, at_ms: int, stays: Iterable[Stay] = ()) -> int:
+        """What holders and planned stays use of a scope at that moment."""
+        ends, sums = self._curve(scope)
+        ended = int(np.searchsorted(ends, at_ms, side="right"))
+        planned = (stay for stay in stays if stay.holds_at(at_ms))
+        return int(sums[-1] - sums[ended]) + sum(amount_in(self._standing, scope, stay) for stay in planned)
+
+    def earliest(self, bound: Bound, stays: Iterable[Stay] = ()) -> int:
+        """The first moment at which holders leave room beside these stays, as if they all were there."""
+        room = bound.most - bound.wanted - sum(amount_in(self._standing, bound.scope, stay) for stay in stays)
+        ends, sums = self._curve(bound.scope)
+        if room < 0:
+            return NEVER
+        must_end = int(np.searchsorted(sums, sums[-1] - room, side="left"))
+        return PAST if must_end == 0 else int(ends[must_end - 1])
+
+    def _curve(self, scope: Scope) -> tuple[IntArray, IntArray]:
+        """The ends of the scope's holders in order, and what has been given back after so many of them."""
+        if scope not in self._curves:
+            rows = np.flatnonzero(self._members(scope) & (self._rows.end > PAST))
+            rows = rows[np.argsort(self._rows.end[rows], kind="stable")]
+            amounts = self._first_rows()[rows] if scope.array else self._rows.amount[rows]
+            self._curves[scope] = self._rows.end[rows], np.append(0, np.cumsum(amounts))
+        return self._curves[scope]
+
+    def _members(self, scope: Scope) -> BoolArray:
+        if scope.array:
+            return np.array([job.array == scope.array for job in self._rows.jobs], dtype=np.bool_)
+        members = self._subtree(scope.queue)[self._rows.queue]
+        if scope.type:
+            members = members & (self._type_of_holders() == self._standing.supply.types.index(scope.type))
+        if scope.user:
+            members = members & np.array([job.user == scope.user for job in self._rows.jobs], dtype=np.bool_)
+        return members
+
+    def _first_rows(self) -> IntArray:
+        """1 for the first row of each job, 0 for its others (surplus, workers that leave): arrays count jobs."""
+        first = np.zeros(len(self._rows.jobs), dtype=np.int64)
+        first[list({job.id: row for row, job in reversed(list(enumerate(self._rows.jobs)))}.values())] = 1
+        return first
+
+    def _subtree(self, queue: int) -> BoolArray:
+        if queue not in self._inside:
+            inside = [queue in chain for chain in self._tree.chains]
+            self._inside[queue] = np.array(inside, dtype=np.bool_)
+        return self._inside[queue]
+
+    def _type_of_holders(self) -> IntArray:
+        """The accelerator type on which each holder stands, by number."""
+        if self._types is None:
+            self._types = np.full(len(self._rows.end), -1, dtype=np.int64)
+            self._types[self._rows.worker_holder] = self._standing.supply.type_of[self._rows.worker_node]
+        return self._types

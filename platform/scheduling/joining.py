@@ -1,0 +1,112 @@
+"""Where further workers join a gang that is placed: on its accelerator type, in its required domain, near it,
+and so that each tensor group lies whole in one link domain.
+"""
+
+import numpy as np
+
+from scheduling.model import Job, Placement
+from scheduling.standing import Standing
+from scheduling.supply import Free, IntArray
+from scheduling.topology import NOWHERE, Grouping
+
+
+class Joining:
+    """Finds places beside gangs, while one plan is made."""
+
+    def __init__(self, standing: Standing) -> None:
+        self._standing = standing
+        self._levels: dict[Grouping, list[IntArray]] = {}
+
+    def has_room(self, job: Job, placement: Placement, free: Free) -> bool:
+        """Whether any worker fits where one could join. Quick."""
+        kind = self._standing.requests[job.id].kind
+        grouping = self._standing.placer.required(kind)
+        domain = self._domain(job, placement, grouping)
+        fit = self._standing.placer.fit(free, kind, by_part=grouping.by_part)
+        return domain != NOWHERE and int(fit.totals(grouping)[domain]) > 0
+
+    def find(self, job: Job, placement: Placement, free: Free, *, at_most: int) -> Placement:
+        """Up to so many workers that can join a gang placed like this, nearest first. A tensor group that
+        lacks some is made whole, or nobody joins.
+        """
+        kind = self._standing.requests[job.id].kind
+        grouping = self._standing.placer.required(kind)
+        domain = self._domain(job, placement, grouping)
+        if domain == NOWHERE:
+            return ()
+        units = grouping.units(domain)
+        counts = self._standing.placer.fit(free, kind, by_part=grouping.by_part).counts()[units]
+        units, counts = units[counts > 0], counts[counts > 0]
+        own = self._units(placement, grouping)
+        order = self._nearest(grouping, units, counts, own=own)
+        units, counts = units[order], counts[order]
+        if kind.group_workers > 1:
+            taken = self._in_groups(
+                grouping, units, counts, own=own, size=kind.group_workers, at_most=at_most
+            )
+        else:
+            taken = _first(counts, at_most)
+        return tuple(self._standing.placer.workers_on(free, kind.shape, grouping, units, taken))
+
+    def whole_groups(self, job: Job, placement: Placement) -> Placement:
+        """The workers that form whole tensor groups, each in one link domain, with groups side by side."""
+        kind = self._standing.requests[job.id].kind
+        if kind.group_workers == 1:
+            return placement
+        links = self._links(placement, self._standing.placer.required(kind)).tolist()
+        lined: dict[int, list[int]] = {}
+        for rank, link in enumerate(links):
+            lined.setdefault(link, []).append(rank)
+        whole = [ranks[: len(ranks) - len(ranks) % kind.group_workers] for ranks in lined.values()]
+        return tuple(placement[rank] for ranks in whole for rank in ranks)
+
+    def _domain(self, job: Job, placement: Placement, grouping: Grouping) -> int:
+        known = [worker for worker in placement[:1] if worker.node in self._standing.supply.index]
+        return int(grouping.domain[self._units(tuple(known), grouping)[0]]) if known else NOWHERE
+
+    def _units(self, placement: Placement, grouping: Grouping) -> IntArray:
+        """The unit of each worker on a known node."""
+        index, parts = self._standing.supply.index, self._standing.topology.part_of
+        nodes = [(index[worker.node], worker.devices) for worker in placement if worker.node in index]
+        if not grouping.by_part:
+            return np.array([node for node, _ in nodes], dtype=np.int64)
+        return np.array([parts[node, devices[0]] for node, devices in nodes], dtype=np.int64)
+
+    def _links(self, placement: Placement, grouping: Grouping) -> IntArray:
+        return self._standing.topology.linked(grouping).domain[self._units(placement, grouping)]
+
+    def _nearest(self, grouping: Grouping, units: IntArray, counts: IntArray, *, own: IntArray) -> IntArray:
+        """The gang's own units first, then by how many levels they share with its first one; of equal ones
+        the fullest.
+        """
+        if grouping not in self._levels:
+            self._levels[grouping] = self._standing.topology.ids_inside(grouping)
+        near = np.zeros(len(units), dtype=np.int64)
+        for ids in self._levels[grouping]:
+            near += ids[units] == ids[own[0]]
+        return np.lexsort((units, counts, -near, ~np.isin(units, own)))
+
+    def _in_groups(
+        self, grouping: Grouping, units: IntArray, counts: IntArray, *, own: IntArray, size: int, at_most: int
+    ) -> IntArray:
+        links = self._standing.topology.linked(grouping).domain
+        held = np.bincount(links[own][links[own] >= 0], minlength=1)
+        lacking = {int(link): int(-held[link] % size) for link in np.flatnonzero(held % size)}
+        taken, links = np.zeros_like(counts), links[units]
+        for link, wanted in lacking.items():
+            inside = np.flatnonzero(links == link)
+            taken[inside] = _first(counts[inside], wanted)
+        if int(taken.sum()) < sum(lacking.values()) or int(taken.sum()) > at_most:
+            return np.zeros_like(counts)
+        for link in dict.fromkeys(links[links != NOWHERE].tolist()):
+            inside = np.flatnonzero(links == link)
+            room = counts[inside] - taken[inside]
+            wanted = min(at_most - int(taken.sum()), int(room.sum())) // size * size
+            taken[inside] += _first(room, wanted)
+        return taken
+
+
+def _first(counts: IntArray, wanted: int) -> IntArray:
+    """So many workers from the first units on."""
+    before = np.cumsum(counts) - counts
+    return np.clip(wanted - before, 0, counts)

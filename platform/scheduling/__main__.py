@@ -1,4 +1,4 @@
-"""`python -m scheduling`: plays case files, replays traces, measures the engine. Each command has its module."""
+"""`python -m scheduling`: plays case files, replays traces, measures the engine. One module per command."""
 
 import argparse
 import sys

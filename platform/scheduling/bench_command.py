@@ -1,4 +1,4 @@
-"""`python -m scheduling bench [NAME ...] [--json]`: measures the engine and prints each figure beside its bar.
+"""`python -m scheduling bench [NAME ...] [--json]`: measures the engine, each figure beside its bar and peer.
 
 A name selects every case whose name contains it. Values are by processor time. Exit 0 if all bars are met.
 """

@@ -59,6 +59,18 @@ class Request:
     preferred: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Ask:
+    """What one job asks for and who pays: who asks for the same in the same queue (and, where users are
+    capped, for the same user) is treated alike, and has the same Ask.
+    """
+
+    queue: int  # by number in the tree
+    request: Request
+    total_milli: int
+    user: str
+
+
 def shape_of(job: Job) -> Shape:
     """The shape of one worker. More than one device is always whole devices: a remainder takes one more."""
     return _shape(job.accelerators_milli, job.cpus_milli, job.memory_bytes)

@@ -8,7 +8,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from scheduling.amounts import Kind, Request, request_of
+from scheduling.amounts import Ask, Kind, Request, request_of
 from scheduling.holdings import Holding, Holdings, give_back
 from scheduling.model import Job, JobId, JobPhase, Packing
 from scheduling.ordering import turn_of
@@ -49,14 +49,20 @@ class Books:
         self.queues = snapshot.queues
         self.jobs: dict[JobId, Job] = {job.id: job for job in snapshot.jobs}
         self.requests: dict[JobId, Request] = {job.id: request_of(job) for job in snapshot.jobs}
+        self._asks: dict[tuple[int, Request, int, str], Ask] = {}
         self.tree = QueueTree(
             snapshot.queues,
             named={job.queue for job in snapshot.jobs},
             types=self.cluster.supply.types,
         )
+        self.asks: dict[JobId, Ask] = {
+            job.id: self._ask(job) for job in snapshot.jobs if job.phase is JobPhase.WAITING
+        }
         self.lines: dict[int, list[Job]] = {}
         self.holdings = Holdings(self.cluster.supply)
         self.leaving: dict[JobId, Holding] = {}
+        self.elastic: dict[JobId, Job] = {job.id: job for job in snapshot.jobs if job.is_elastic}
+        self.damaged: dict[JobId, Job] = {job.id: job for job in snapshot.jobs if _is_damaged(job)}
         self._book(snapshot.jobs)
 
     def after(self, snapshot: "Snapshot", changes: Iterable[tuple[Job | None, Job | None]]) -> "Books":
@@ -78,6 +84,15 @@ class Books:
         """Everybody who waits."""
         return (job for line in self.lines.values() for job in line)
 
+    def _ask(self, job: Job) -> Ask:
+        """The one object for what this job asks."""
+        user = job.user if self.tree.caps_users else ""
+        key = (self.tree.number[job.queue], self.requests[job.id], job.total_milli, user)
+        ask = self._asks.get(key)
+        if ask is None:
+            ask = self._asks[key] = Ask(*key)
+        return ask
+
     def _knows(self, changes: Iterable[tuple[Job | None, Job | None]]) -> bool:
         return all(after is None or after.queue in self.tree.number for _, after in changes)
 
@@ -85,10 +100,12 @@ class Books:
         books = Books.__new__(Books)
         books.cluster, books.queues = self.cluster, self.queues
         books.jobs, books.requests = self.jobs.copy(), self.requests.copy()
+        books.asks, books._asks = self.asks.copy(), self._asks
         books.tree = self.tree.copy()
         books.lines = self.lines.copy()
         books.holdings = self.holdings.copy()
         books.leaving = self.leaving.copy()
+        books.elastic, books.damaged = self.elastic.copy(), self.damaged.copy()
         books.real, books.later = _handed_on(self.real), _handed_on(self.later)
         return books
 
@@ -129,8 +146,13 @@ class Books:
 
     def _add(self, job: Job) -> None:
         self.jobs[job.id], self.requests[job.id] = job, request_of(job)
+        if job.is_elastic:
+            self.elastic[job.id] = job
+        if _is_damaged(job):
+            self.damaged[job.id] = job
         if job.phase is JobPhase.WAITING:
             queue = self.tree.number[job.queue]
+            self.asks[job.id] = self._ask(job)
             self.lines[queue] = line = self.lines.get(queue, []).copy()
             insort(line, job, key=turn_of)
             return
@@ -140,12 +162,15 @@ class Books:
     def _remove(self, job: Job) -> None:
         if job.phase is JobPhase.WAITING:
             queue = self.tree.number[job.queue]
+            del self.asks[job.id]
             self.lines[queue] = line = self.lines[queue].copy()
             del line[bisect_left(line, turn_of(job), key=turn_of)]
         else:
             self._take(job, times=-1)
             self._let_go(job)
         del self.jobs[job.id], self.requests[job.id]
+        self.elastic.pop(job.id, None)
+        self.damaged.pop(job.id, None)
 
     def _let_go(self, job: Job) -> None:
         if job.phase is JobPhase.PLACED:
@@ -160,6 +185,11 @@ class Books:
         self.real.take(supply.footprint((*job.placement, *job.releasing), shape=shape), times=times)
         if job.phase is JobPhase.PLACED:
             self.later.take(supply.footprint(job.placement, shape=shape), times=times)
+
+
+def _is_damaged(job: Job) -> bool:
+    """Whether it lacks workers, or leaves for that reason and a place is kept for its return."""
+    return job.num_missing > 0 or (bool(job.kept) and job.phase is not JobPhase.WAITING)
 
 
 def _handed_on(free: Free) -> Free:

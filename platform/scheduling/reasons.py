@@ -2,21 +2,27 @@
 
 from collections.abc import Mapping
 
+from scheduling.amounts import Ask
+from scheduling.backfill import Backfill, Met
 from scheduling.measures import Measures
 from scheduling.model import Help, Job, JobId, Reason, ReasonCode
 from scheduling.shares import TOTAL, LimitHit
-from scheduling.standing import Ask, Standing
+from scheduling.standing import Standing
+from scheduling.supply import Free
+
+LEAST_LIMIT_MS = 60_000  # nobody sets a limit shorter than a minute
 
 
 class Reasons:
     """Gives the reasons of one finished plan; `ahead` names the job that each blocked one stands behind."""
 
-    def __init__(self, standing: Standing, *, ahead: Mapping[JobId, JobId]) -> None:
+    def __init__(self, standing: Standing, backfill: Backfill, *, ahead: Mapping[JobId, JobId]) -> None:
         self._standing = standing
+        self._backfill = backfill
         self._tree = standing.tree
         self._measures = Measures(standing)
         self._ahead = ahead
-        self._shared: dict[Ask, Reason] = {}
+        self._shared: dict[tuple[Ask, Met], Reason] = {}
         self._rules = (
             self._never_fits,
             self._over_limit,
@@ -34,7 +40,7 @@ class Reasons:
         """The first reason that holds."""
         if job.id in self._standing.keeps or job.id in self._ahead or self._standing.is_barred(job):
             return self._first(job)
-        ask = self._standing.ask_of(job)
+        ask = (self._standing.asks[job.id], self._backfill.met_by(job))
         if ask not in self._shared:  # who asks for the same in the same queue waits for the same reason
             self._shared[ask] = self._first(job)
         return self._shared[ask]
@@ -110,13 +116,30 @@ class Reasons:
 
     def _kept_for_other(self, job: Job) -> Reason | None:
         standing = self._standing
-        if self._measures.fits(standing.now, job) or not self._measures.fits(standing.real, job):
+        if self._measures.fits(standing.now, job):
+            return self._reserved_for_other(job)
+        if not self._measures.fits(standing.real, job):
             return None
         other = self._measures.main_keeper(job)
         kept_milli = self._measures.kept_and_free(other)
         amounts = self._measures.amounts(standing.now, job)
         params: dict[str, int | str] = {"job": other, "kept_milli": kept_milli, **amounts}
         return Reason(code=ReasonCode.KEPT_FOR_OTHER, params=params, help=Help.STARTS_AFTER_OTHER)
+
+    def _reserved_for_other(self, job: Job) -> Reason | None:
+        booking = self._backfill.blocker_of(job)
+        if booking is None:
+            return None
+        params: dict[str, int | str] = {
+            "job": booking.reservation.job,
+            "kept_milli": booking.stay.job.total_milli,
+            "starts_at_ms": booking.starts_at_ms,
+            **self._measures.amounts(self._backfill.free_for(job), job),
+        }
+        ends_in_time = booking.starts_at_ms - self._standing.now_ms >= LEAST_LIMIT_MS
+        would_start = ends_in_time and job.id not in self._ahead
+        advice = Help.SHORTER_LIMIT if would_start else Help.STARTS_AFTER_OTHER
+        return Reason(code=ReasonCode.KEPT_FOR_OTHER, params=params, help=advice)
 
     def _in_order(self, job: Job) -> Reason | None:
         if job.id not in self._ahead or not self._measures.fits(self._standing.now, job):
@@ -125,11 +148,11 @@ class Reasons:
         return Reason(code=ReasonCode.IN_ORDER, params=params, help=Help.STARTS_AFTER_OTHER)
 
     def _fragmented(self, job: Job) -> Reason | None:
-        now = self._standing.now
+        now = self._backfill.open_for(job)
         if not self._measures.is_enough(now, job):
             return None
         smaller = Help.SMALLER_WORKERS if job.accelerators_milli > 1000 else Help.WAIT_FOR_DEVICES
-        advice = self._measures.way_out(now, job) or smaller
+        advice = self._way_out(now, job) or smaller
         return Reason(code=ReasonCode.FRAGMENTED, params=self._measures.room(now, job), help=advice)
 
     def _share(self, job: Job) -> Reason | None:
@@ -148,9 +171,15 @@ class Reasons:
         return Reason(code=ReasonCode.SHARE, params=params, help=Help.RAISE_GUARANTEE)
 
     def _no_capacity(self, job: Job) -> Reason:
-        now = self._standing.now
-        advice = self._measures.way_out(now, job) or Help.WAIT_FOR_DEVICES
+        now = self._backfill.open_for(job)
+        advice = self._way_out(now, job) or Help.WAIT_FOR_DEVICES
         return Reason(code=ReasonCode.NO_CAPACITY, params=self._measures.room(now, job), help=advice)
+
+    def _way_out(self, now: Free, job: Job) -> Help | None:
+        """Where only a maintenance window is in the way, ending before it would help."""
+        if now is not self._standing.now and self._measures.fits(self._standing.now, job):
+            return Help.SHORTER_LIMIT
+        return self._measures.way_out(now, job)
 
 
 def _whose(hit: LimitHit) -> dict[str, int | str]:

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
+import numpy as np
+
 from scheduling.amounts import Kind, Request
 from scheduling.books import Books
 from scheduling.holdings import Holding
@@ -21,17 +23,13 @@ from scheduling.model import (
     JobPhase,
     Placement,
     Policy,
-    QueuePath,
     Resize,
 )
 from scheduling.ordering import Ranking
 from scheduling.placement import Place
 from scheduling.shares import Charge
 from scheduling.snapshot import Snapshot
-from scheduling.supply import Footprint, Free
-
-
-Ask = tuple[QueuePath, Request, str]
+from scheduling.supply import BoolArray, Footprint, Free
 
 
 class Standing:
@@ -46,6 +44,7 @@ class Standing:
         self.books = books
         self.jobs = books.jobs
         self.requests = books.requests
+        self.asks = books.asks
         self.supply = books.cluster.supply
         self.topology = books.cluster.topology
         self.empty = books.cluster.empty
@@ -81,13 +80,17 @@ class Standing:
         """Jobs that will not hold devices when this plan has been carried out."""
         return [job for line in self.books.lines.values() for job in line if job.id not in self.starts]
 
+    def elastic(self) -> Iterable[Job]:
+        """All elastic jobs, waiting or not, in no order."""
+        return self.books.elastic.values()
+
+    def damaged(self) -> Iterable[Job]:
+        """Gangs that lack workers, and those that leave for that reason, in no order."""
+        return self.books.damaged.values()
+
     def queue_of(self, job: Job) -> int:
         """The number of the job's queue in the tree."""
         return self.tree.number[job.queue]
-
-    def ask_of(self, job: Job) -> Ask:
-        """What the job asks for: who asks for the same in the same queue is told the same."""
-        return job.queue, self.requests[job.id], job.user if self.tree.caps_users else ""
 
     def footprint(self, job: Job, placement: Placement) -> Footprint:
         """What the placement takes for this job."""
@@ -187,6 +190,12 @@ class Standing:
         known = self.resizes.get(job.id)
         beneficiary = None if known is None else known.beneficiary
         self.resizes[job.id] = Resize(job=job.id, placement=placement, beneficiary=beneficiary)
+
+    def close(self, nodes: BoolArray) -> None:
+        """These nodes may not be used in this plan."""
+        for free in {id(each): each for each in (self.real, self.later, self.now)}.values():
+            free.open = free.open & ~nodes
+            free.recount(np.flatnonzero(nodes))
 
     def keep(self, job: Job, placement: Placement) -> None:
         """These devices are kept for the job."""

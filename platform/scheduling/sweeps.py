@@ -4,32 +4,38 @@ What failed is remembered with what it failed on: as long as nothing was freed, 
 the same ask fails again without being tried.
 """
 
-from scheduling.amounts import Kind
+from scheduling.amounts import Ask, Kind
+from scheduling.backfill import Backfill
 from scheduling.model import Job, JobId, Order, QueuePath
 from scheduling.ordering import in_turn
-from scheduling.preemption import Claims
-from scheduling.standing import Ask, Standing
+from scheduling.preemption import Claims, carry_out
+from scheduling.standing import Standing
+
 
 class Sweeps:
     """One plan's sweeps. `ahead`: behind which job each one stands that strict order blocks."""
 
-    def __init__(self, standing: Standing) -> None:
+    def __init__(self, standing: Standing, backfill: Backfill) -> None:
         self._standing = standing
+        self._backfill = backfill
         self._claims = Claims(standing)
         self._never: dict[Ask, bool] = {}
         self._failed: dict[Ask, int] = {}  # how often things had eased when it could not start
-        self._empty_handed: dict[tuple[Ask, int], int] = {}  # the version at which it had nothing to take
+        self._empty_handed: dict[Ask, tuple[int, int]] = {}  # version, and rank of who found nothing to take
         self._hopeless: dict[tuple[QueuePath, int, Kind], tuple[int, int]] = {}
         self.ahead: dict[JobId, JobId] = {}
+        self.turns: list[Job] = []  # everybody, in the order of the last sweep
 
     def sweep(self) -> bool:
         """Considers every waiting job once; tells whether anything changed."""
         standing, before = self._standing, self._standing.version
         order, ranking = standing.policy.order, standing.ranking
         is_strict = order is Order.STRICT_FIFO
-        self.ahead = {}
+        self.ahead, self.turns = {}, []
+        self._backfill.begin_sweep()
         first_waiting: dict[QueuePath, JobId] = {}
         for job in in_turn(standing.lines(), tree=standing.tree, ranking=ranking, order=order):
+            self.turns.append(job)
             if is_strict and job.queue in first_waiting:
                 self.ahead[job.id] = first_waiting[job.queue]
             elif not self._is_served(job) and is_strict:
@@ -39,23 +45,16 @@ class Sweeps:
     def _is_served(self, job: Job) -> bool:
         """Starts the job or claims devices for it; tells whether the jobs behind need not wait for it."""
         standing = self._standing
-        ask = standing.ask_of(job)
+        ask = standing.asks[job.id]
         if self._can_never_start(job, ask) or standing.is_barred(job):  # it would stand in everybody's way
             return True
         if job.id in standing.keeps:
             return False
-        if self._failed.get(ask) != standing.eased:
-            if self._start(job):
-                return True
-            self._failed[ask] = standing.eased
-        claims = (ask, standing.ranking.rank_of(job))
-        if self._empty_handed.get(claims) == standing.version and not job.kept:
-            return False
-        before = standing.version
-        starts = self._claim(job)
-        if standing.version == before:
-            self._empty_handed[claims] = before
-        return starts
+        if self._tries_to_start(job, ask) or self._tries_to_claim(job, ask):
+            return True
+        if job.id not in standing.keeps:
+            self._backfill.reserve(job)
+        return False
 
     def _can_never_start(self, job: Job, ask: Ask) -> bool:
         never = self._never.get(ask)
@@ -63,17 +62,40 @@ class Sweeps:
             never = self._never[ask] = self._standing.can_never_start(job)
         return never
 
-    def _start(self, job: Job) -> bool:
+    def _tries_to_start(self, job: Job, ask: Ask) -> bool:
+        eased = self._standing.eased
+        if self._failed.get(ask) == eased:
+            return False
+        if not self._fits(job):
+            self._failed[ask] = eased
+            return False
+        return self._start(job)
+
+    def _tries_to_claim(self, job: Job, ask: Ask) -> bool:
+        """Whoever ranks lower may take no more than who ranked higher and could take nothing."""
+        before, rank = self._standing.version, self._standing.ranking.rank_of(job)
+        version, highest = self._empty_handed.get(ask, (-1, 0))
+        if version == before and rank <= highest and not job.kept:
+            return False
+        starts = self._claim(job)
+        if self._standing.version == before:
+            self._empty_handed[ask] = (before, rank)
+        return starts
+
+    def _fits(self, job: Job) -> bool:
+        """Whether limits and what is free now allow it, reservations apart."""
         standing = self._standing
-        queue = standing.queue_of(job)
-        if standing.tree.limit_now(queue, job.total_milli, user=job.user):
+        if standing.tree.limit_now(standing.queue_of(job), job.total_milli, user=job.user):
             return False
-        if not standing.fits_now(standing.requests[job.id]):
+        return standing.fits_now(standing.requests[job.id])
+
+    def _start(self, job: Job) -> bool:
+        free = self._backfill.room_for(job)
+        place = None if free is None else self._standing.place_now(job, free)
+        if place is None or not self._backfill.allows(job, place):
             return False
-        place = standing.place_now(job, standing.now)
-        if place is None:
-            return False
-        standing.start(job, place)
+        self._standing.start(job, place)
+        self._backfill.started(job, place)
         return True
 
     def _claim(self, job: Job) -> bool:
@@ -88,13 +110,10 @@ class Sweeps:
         if claim is None:
             self._hopeless[self._likeness(job)] = (standing.version, job.least_workers)
             return False
-        for victim in claim.victims:
-            if victim.id in standing.starts:
-                standing.take_back(victim)
-            else:
-                standing.evict(victim, beneficiary=job)
-        for name, pieces in claim.pieces.items():
-            standing.shrink(standing.jobs[name], pieces, beneficiary=job)
+        by_right = any(victim.queue != job.queue for victim in claim.victims)
+        if not self._backfill.allows(job, claim.place, by_right=by_right):
+            return False
+        carry_out(standing, claim, beneficiary=job)
         if standing.can_start_at(job, claim.place):
             standing.start(job, claim.place)
             return True

@@ -12,13 +12,15 @@ import numpy as np
 from scheduling.amounts import Kind, Request
 from scheduling.ends import duration_of
 from scheduling.headroom import Stay, amount_in, bounds_of
-from scheduling.model import Job, JobId, Window
+from scheduling.model import Job, JobId, Placement, Window
 from scheduling.placement import Place
 from scheduling.reservations import Booking, Outlook, Search
 from scheduling.snapshot import Snapshot
 from scheduling.standing import Standing
 from scheduling.supply import BoolArray, Footprint, Free, IntArray
 from scheduling.windows import Calendar
+
+Met = tuple[int, tuple[Window, ...]]  # how many of the reservations, by start, and which windows
 
 NOT_SYNCED = -1
 NUM_TRIES = 4  # for each reservation: some jobs wait for others that nobody knows the end of
@@ -40,11 +42,14 @@ class Backfill:
     def __init__(self, standing: Standing, snapshot: Snapshot) -> None:
         self._standing = standing
         self._calendar = Calendar(snapshot, standing.supply, now_ms=standing.now_ms)
+        closed = self._calendar.closed_by(self._calendar.overlapping(standing.now_ms, standing.now_ms + 1))
+        if closed is not None:
+            standing.close(closed)
         self._outlook: Outlook | None = None
         self._num_tries = 0
         self._synced_at = NOT_SYNCED
         self._profiles: dict[JobId, Free] = {}
-        self._views: dict[tuple[int, tuple[Window, ...]], View] = {}
+        self._views: dict[Met, View] = {}
         self._started: list[Stay] = []  # since the outlook was made
         self.bookings: list[Booking] = []  # by start
 
@@ -109,7 +114,7 @@ class Backfill:
     def reserve(self, job: Job) -> None:
         """Gives a job that cannot start its earliest start at a place, if it is among the first to want one."""
         limit = self._standing.policy.num_reservations
-        if len(self.bookings) >= limit or self._num_tries >= limit * NUM_TRIES or self._waits_for_job(job):
+        if len(self.bookings) >= limit or self._num_tries >= limit * NUM_TRIES:
             return
         self._num_tries += 1
         booking = self.search(job).book()
@@ -129,9 +134,21 @@ class Backfill:
             self._synced_at = NOT_SYNCED
         return self._outlook
 
+    def is_open(self, job: Job, placement: Placement) -> bool:
+        """Whether the job, started now at this place, meets no window."""
+        windows = self._met(job)[1]
+        return not windows or self._is_open(self._standing.footprint(job, placement), windows)
+
+    def met_by(self, job: Job) -> Met:
+        """What the job would meet if it started now: jobs that meet the same have the same view."""
+        bookings, windows = self._met(job)
+        return len(bookings), windows
+
     def blocker_of(self, job: Job) -> Booking | None:
         """Of the reservations, the first to begin without which the job, ending before it, could start now."""
         bookings, windows = self._met(job)
+        if any(booking.reservation.job == job.id for booking in bookings):
+            return next((booking for booking in bookings if booking.reservation.job != job.id), None)
         request = self._standing.requests[job.id]
         for number, booking in enumerate(bookings, start=1):
             is_within = self._within_limits(job, "", bookings[:number])
@@ -147,9 +164,6 @@ class Backfill:
         ends_at_ms = now_ms + duration_of(job, self._standing.policy.runtimes)
         bookings = [booking for booking in self.bookings if booking.starts_at_ms < ends_at_ms]
         return bookings, self._calendar.overlapping(now_ms, ends_at_ms)
-
-    def _waits_for_job(self, job: Job) -> bool:
-        return not job.depends_on.isdisjoint(self._standing.jobs)
 
     def _shares_limit(self, job: Job, place: Place, bookings: list[Booking]) -> bool:
         """Whether some limit bounds both the job and one of these reservations."""

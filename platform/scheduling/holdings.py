@@ -168,7 +168,8 @@ class Holdings:
     def _held(self, slots: tuple[int, ...]) -> Placement:
         if len(slots) == 1:
             return self.slots[slots[0]].placement
-        return tuple(worker for slot in slots for worker in self.slots[slot].placement)
+        in_rank_order = (slots[0], *reversed(slots[1:]))
+        return tuple(worker for slot in in_rank_order for worker in self.slots[slot].placement)
 
 
 class HoldingsNow(Holdings):
@@ -253,12 +254,14 @@ def _columns(slots: Iterable[Holding], *, supply: Supply, first_slot: int) -> Co
 
 
 def _parts(holding: Holding) -> tuple[Holding, ...]:
-    """The job's part first. What starts in this plan is at its least size."""
+    """The job's part first, then the pieces from the last ranks on: of equal ones, these leave first. What
+    starts in this plan is at its least size.
+    """
     if holding.is_new or not holding.job.is_elastic:
         return (holding,)
     least, *pieces = in_pieces(holding.job, holding.placement)
     whole = replace(holding, placement=least, num_surplus=len(holding.placement) - len(least))
-    return whole, *(replace(holding, placement=piece, is_surplus=True) for piece in pieces)
+    return whole, *(replace(holding, placement=piece, is_surplus=True) for piece in reversed(pieces))
 
 
 def _job_row(holding: Holding) -> tuple[int, ...]:

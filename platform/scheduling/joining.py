@@ -6,7 +6,7 @@ import numpy as np
 
 from scheduling.model import Job, Placement
 from scheduling.standing import Standing
-from scheduling.supply import Free, IntArray
+from scheduling.supply import BoolArray, Free, IntArray
 from scheduling.topology import NOWHERE, Grouping
 
 
@@ -21,7 +21,7 @@ class Joining:
         """Whether any worker fits where one could join. Quick."""
         kind = self._standing.requests[job.id].kind
         grouping = self._standing.placer.required(kind)
-        domain = self._domain(job, placement, grouping)
+        domain = self._domain(placement, grouping)
         fit = self._standing.placer.fit(free, kind, by_part=grouping.by_part)
         return domain != NOWHERE and int(fit.totals(grouping)[domain]) > 0
 
@@ -31,7 +31,7 @@ class Joining:
         """
         kind = self._standing.requests[job.id].kind
         grouping = self._standing.placer.required(kind)
-        domain = self._domain(job, placement, grouping)
+        domain = self._domain(placement, grouping)
         if domain == NOWHERE:
             return ()
         units = grouping.units(domain)
@@ -41,12 +41,23 @@ class Joining:
         order = self._nearest(grouping, units, counts, own=own)
         units, counts = units[order], counts[order]
         if kind.group_workers > 1:
-            taken = self._in_groups(
-                grouping, units, counts, own=own, size=kind.group_workers, at_most=at_most
-            )
+            links = self._standing.topology.linked(grouping).domain
+            held = links[own][links[own] != NOWHERE]
+            taken = _in_groups(counts, links[units], held, size=kind.group_workers, at_most=at_most)
         else:
             taken = _first(counts, at_most)
         return tuple(self._standing.placer.workers_on(free, kind.shape, grouping, units, taken))
+
+    def nodes_around(self, job: Job, placement: Placement) -> BoolArray:
+        """The nodes of the required domain that a gang placed like this lies in."""
+        standing = self._standing
+        grouping = standing.placer.required(standing.requests[job.id].kind)
+        inside = np.zeros(len(standing.supply.nodes), dtype=np.bool_)
+        domain = self._domain(placement, grouping)
+        if domain != NOWHERE:
+            units = grouping.units(domain)
+            inside[standing.topology.part_node[units] if grouping.by_part else units] = True
+        return inside
 
     def whole_groups(self, job: Job, placement: Placement) -> Placement:
         """The workers that form whole tensor groups, each in one link domain, with groups side by side."""
@@ -60,7 +71,7 @@ class Joining:
         whole = [ranks[: len(ranks) - len(ranks) % kind.group_workers] for ranks in lined.values()]
         return tuple(placement[rank] for ranks in whole for rank in ranks)
 
-    def _domain(self, job: Job, placement: Placement, grouping: Grouping) -> int:
+    def _domain(self, placement: Placement, grouping: Grouping) -> int:
         known = [worker for worker in placement[:1] if worker.node in self._standing.supply.index]
         return int(grouping.domain[self._units(tuple(known), grouping)[0]]) if known else NOWHERE
 
@@ -86,24 +97,24 @@ class Joining:
             near += ids[units] == ids[own[0]]
         return np.lexsort((units, counts, -near, ~np.isin(units, own)))
 
-    def _in_groups(
-        self, grouping: Grouping, units: IntArray, counts: IntArray, *, own: IntArray, size: int, at_most: int
-    ) -> IntArray:
-        links = self._standing.topology.linked(grouping).domain
-        held = np.bincount(links[own][links[own] >= 0], minlength=1)
-        lacking = {int(link): int(-held[link] % size) for link in np.flatnonzero(held % size)}
-        taken, links = np.zeros_like(counts), links[units]
-        for link, wanted in lacking.items():
-            inside = np.flatnonzero(links == link)
-            taken[inside] = _first(counts[inside], wanted)
-        if int(taken.sum()) < sum(lacking.values()) or int(taken.sum()) > at_most:
-            return np.zeros_like(counts)
-        for link in dict.fromkeys(links[links != NOWHERE].tolist()):
-            inside = np.flatnonzero(links == link)
-            room = counts[inside] - taken[inside]
-            wanted = min(at_most - int(taken.sum()), int(room.sum())) // size * size
-            taken[inside] += _first(room, wanted)
-        return taken
+
+def _in_groups(counts: IntArray, links: IntArray, held: IntArray, *, size: int, at_most: int) -> IntArray:
+    """Workers for each unit (in link domain `links`) of a gang with workers in these link domains (`held`):
+    first those that make its groups whole, or none; then further groups.
+    """
+    lacking = {int(link): int(-num % size) for link, num in enumerate(np.bincount(held)) if num % size}
+    taken = np.zeros_like(counts)
+    for link, wanted in lacking.items():
+        inside = np.flatnonzero(links == link)
+        taken[inside] = _first(counts[inside], wanted)
+    if int(taken.sum()) < sum(lacking.values()) or int(taken.sum()) > at_most:
+        return np.zeros_like(counts)
+    for link in dict.fromkeys(links[links != NOWHERE].tolist()):
+        inside = np.flatnonzero(links == link)
+        room = counts[inside] - taken[inside]
+        wanted = min(at_most - int(taken.sum()), int(room.sum())) // size * size
+        taken[inside] += _first(room, wanted)
+    return taken
 
 
 def _first(counts: IntArray, wanted: int) -> IntArray:

@@ -205,7 +205,7 @@ class Placer:
         workers = [
             worker
             for chosen, taken in blocks
-            for worker in self._workers_on(free, kind.shape, grouping, chosen, taken)
+            for worker in self.workers_on(free, kind.shape, grouping, chosen, taken)
         ]
         return Place(tuple(workers), self._type_name(grouping, domain))
 
@@ -250,7 +250,7 @@ class Placer:
             return {node for node, _ in rows}
         return {int(self._topology.part_of[node, device]) for node, devices in rows for device in devices}
 
-    def _workers_on(
+    def workers_on(
         self, free: Free, shape: Shape, grouping: Grouping, units: IntArray, taken: IntArray
     ) -> Iterator[Worker]:
         for at in np.flatnonzero(taken).tolist():

@@ -87,6 +87,17 @@ class Claims:
         return rows
 
 
+def carry_out(standing: Standing, claim: Claim, *, beneficiary: Job) -> None:
+    """Tells everybody whom the claim names to leave."""
+    for victim in claim.victims:
+        if victim.id in standing.starts:
+            standing.take_back(victim)
+        else:
+            standing.evict(victim, beneficiary=beneficiary)
+    for name, pieces in claim.pieces.items():
+        standing.shrink(standing.jobs[name], pieces, beneficiary=beneficiary)
+
+
 def _rights(standing: Standing, job: Job) -> Rights | None:
     queue = standing.queue_of(job)
     reclaim = standing.tree.reclaimable(queue, job.total_milli)

@@ -25,8 +25,8 @@ Speeds = tuple[tuple[int, int], ...]
 
 
 def worthwhile_sizes(job: Job, most: int) -> tuple[int, ...]:
-    """The sizes up to `most`, rising, that lie on the upper concave hull of utility: what lies below it is not
-    worth stopping at.
+    """The sizes up to `most`, rising, that lie on the upper concave hull of utility: what lies below it is
+    not worth stopping at.
     """
     return _hull(job.speeds, job.least_workers, size_up_to(job, most), step_of(job))
 

@@ -49,7 +49,8 @@ class Selection:
 
     def add(self, slot: int) -> list[int]:
         """One more victim, and what leaves with it. Returns those that were not chosen before."""
-        added = [each for each in self._claimant.standing.holdings.slots_with(slot) if each not in self.chosen]
+        leaving = self._claimant.standing.holdings.slots_with(slot)
+        added = [each for each in leaving if each not in self.chosen]
         for each in added:
             self.chosen.add(each)
             self._change(each, gives=1)

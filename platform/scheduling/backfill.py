@@ -53,6 +53,11 @@ class Backfill:
         self._started: list[Stay] = []  # since the outlook was made
         self.bookings: list[Booking] = []  # by start
 
+    @property
+    def usable(self) -> BoolArray:
+        """The healthy nodes, those in maintenance included."""
+        return self._calendar.usable
+
     def begin_sweep(self) -> None:
         """Reservations are made anew: what they stand on has changed."""
         self._num_tries = 0

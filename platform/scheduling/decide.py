@@ -12,6 +12,7 @@
 
 from scheduling.backfill import Backfill
 from scheduling.elastic import grow, shrink_to_wanted
+from scheduling.expected import expected_times
 from scheduling.keeping import renew_keeps, start_kept
 from scheduling.model import Keep, Plan, Policy, Start
 from scheduling.reasons import Reasons
@@ -51,6 +52,7 @@ def _plan(standing: Standing, sweeps: Sweeps, backfill: Backfill) -> Plan:
         keeps=tuple(Keep(job=job, placement=standing.keeps[job]) for job in sorted(standing.keeps)),
         reservations=tuple(booking.reservation for booking in backfill.bookings),
         reasons={job.id: reasons.reason_of(job) for job in standing.waiting()},
+        etas=expected_times(standing, backfill, sweeps.turns),
         gave_way=tuple(sorted(standing.gave_way - standing.starts.keys())),
         policy=standing.policy,
     )

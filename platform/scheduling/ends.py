@@ -108,6 +108,17 @@ def tenures_of(standing: Standing) -> Tenures:
     )
 
 
+def leaving(standing: Standing) -> Iterator[tuple[Job, Placement]]:
+    """Whoever was told to leave, before this plan or in it, with what they will give back."""
+    for name in sorted(standing.books.leaving):
+        yield standing.jobs[name], standing.books.leaving[name].placement
+    for name in sorted(standing.evictions):
+        yield standing.jobs[name], standing.jobs[name].placement
+    for name in sorted(standing.resizes):
+        job, stays = standing.jobs[name], Counter(standing.resizes[name].placement)
+        yield job, tuple((Counter(job.placement) - stays).elements())
+
+
 class _Rows:
     """The rows of holders that the books of holdings do not have."""
 
@@ -130,23 +141,15 @@ class _Rows:
 def _others(standing: Standing) -> Iterator[tuple[Job, Placement, int]]:
     """Whoever leaves, in whole or in part, and whoever devices are kept for."""
     last_gone = standing.now_ms
-    for job, placement in _leaving(standing):
+    for job, placement in leaving(standing):
         gone = gone_at(job, now_ms=standing.now_ms)
         last_gone = max(last_gone, gone)
         yield job, placement, gone
-    for name in sorted(standing.keeps):  # it starts when its victims are gone, at the latest with the last one
+    for name in sorted(
+        standing.keeps
+    ):  # it starts when its victims are gone, at the latest with the last one
         job = standing.jobs[name]
         yield job, standing.keeps[name], min(last_gone + duration_of(job, standing.policy.runtimes), NEVER)
-
-
-def _leaving(standing: Standing) -> Iterator[tuple[Job, Placement]]:
-    for name in sorted(standing.books.leaving):
-        yield standing.jobs[name], standing.books.leaving[name].placement
-    for name in sorted(standing.evictions):
-        yield standing.jobs[name], standing.jobs[name].placement
-    for name in sorted(standing.resizes):
-        job, stays = standing.jobs[name], Counter(standing.resizes[name].placement)
-        yield job, tuple((Counter(job.placement) - stays).elements())
 
 
 def _end_of_holding(job: Job, is_new: bool, now_ms: int, runtimes: Runtimes) -> int:

@@ -92,7 +92,7 @@ class Headroom:
 
     def used(self, scope: Scope, at_ms: int, stays: Iterable[Stay] = ()) -> int:
         """What holders and planned stays use of a scope at that moment."""
-        ends, sums = self._curve(scope)
+        ends, sums = self.curve(scope)
         ended = int(np.searchsorted(ends, at_ms, side="right"))
         planned = (stay for stay in stays if stay.holds_at(at_ms))
         return int(sums[-1] - sums[ended]) + sum(amount_in(self._standing, scope, stay) for stay in planned)
@@ -100,13 +100,13 @@ class Headroom:
     def earliest(self, bound: Bound, stays: Iterable[Stay] = ()) -> int:
         """The first moment at which holders leave room beside these stays, as if they all were there."""
         room = bound.most - bound.wanted - sum(amount_in(self._standing, bound.scope, stay) for stay in stays)
-        ends, sums = self._curve(bound.scope)
+        ends, sums = self.curve(bound.scope)
         if room < 0:
             return NEVER
         must_end = int(np.searchsorted(sums, sums[-1] - room, side="left"))
         return PAST if must_end == 0 else int(ends[must_end - 1])
 
-    def _curve(self, scope: Scope) -> tuple[IntArray, IntArray]:
+    def curve(self, scope: Scope) -> tuple[IntArray, IntArray]:
         """The ends of the scope's holders in order, and what has been given back after so many of them."""
         if scope not in self._curves:
             rows = np.flatnonzero(self._members(scope) & (self._rows.end > PAST))
@@ -120,7 +120,7 @@ class Headroom:
             return np.array([job.array == scope.array for job in self._rows.jobs], dtype=np.bool_)
         members = self._subtree(scope.queue)[self._rows.queue]
         if scope.type:
-            members = members & (self._type_of_holders() == self._standing.supply.types.index(scope.type))
+            members = members & (self.types_held() == self._standing.supply.types.index(scope.type))
         if scope.user:
             members = members & np.array([job.user == scope.user for job in self._rows.jobs], dtype=np.bool_)
         return members
@@ -137,7 +137,7 @@ class Headroom:
             self._inside[queue] = np.array(inside, dtype=np.bool_)
         return self._inside[queue]
 
-    def _type_of_holders(self) -> IntArray:
+    def types_held(self) -> IntArray:
         """The accelerator type on which each holder stands, by number."""
         if self._types is None:
             self._types = np.full(len(self._rows.end), -1, dtype=np.int64)

@@ -87,14 +87,14 @@ class Holdings:
         self.slots: list[Holding] = []
         self._supply = supply
         self._slots_of: dict[JobId, tuple[int, ...]] = {}  # the whole job's first, then its surplus
-        self._active: list[bool] = []
+        self._active = bytearray()  # one truth value for each slot
         self._columns = _columns([], supply=supply, first_slot=0)
 
     def copy(self) -> "Holdings":
         """Independent holdings; columns are shared, as nothing changes them. Slots that left are dropped when
         they are the greater part.
         """
-        if len(self.slots) > MIN_SLOTS_TO_DROP and self._active.count(True) * 2 < len(self.slots):
+        if len(self.slots) > MIN_SLOTS_TO_DROP and self._active.count(1) * 2 < len(self.slots):
             return self._compacted()
         return self._copy_into(Holdings.__new__(Holdings))
 
@@ -111,20 +111,20 @@ class Holdings:
         first = len(self.slots)
         self._slots_of[holding.job.id] = tuple(range(first, first + len(parts)))
         self.slots.extend(parts)
-        self._active.extend(True for _ in parts)
+        self._active.extend(b"\1" * len(parts))
 
     def remove(self, job: JobId) -> Holding:
         """Take a job off the books, and return all that it held."""
         slots = self._slots_of.pop(job)
         for slot in slots:
-            self._active[slot] = False
+            self._active[slot] = 0
         return replace(self.slots[slots[0]], placement=self._held(slots), num_surplus=0)
 
     def remove_piece(self, slot: int) -> Holding:
         """Take a piece of surplus off the books, and return it."""
         piece = self.slots[slot]
         self._slots_of[piece.job.id] = tuple(each for each in self._slots_of[piece.job.id] if each != slot)
-        self._active[slot] = False
+        self._active[slot] = 0
         return piece
 
     def slot_of(self, job: JobId) -> int:
@@ -149,7 +149,7 @@ class Holdings:
 
     def active(self) -> BoolArray:
         """Which slots are still held by a job that stays."""
-        return np.array(self._active, dtype=np.bool_)
+        return np.frombuffer(bytes(self._active), dtype=np.bool_)
 
     def _copy_into(self, other: "Holdings") -> "Holdings":
         other._supply = self._supply

@@ -109,7 +109,9 @@ def _rights(standing: Standing, job: Job) -> Rights | None:
         lower |= columns.is_surplus & (columns.priority <= job.priority)
     ran_long = standing.now_ms - columns.placed_at_ms >= standing.policy.min_runtime_ms
     preempt = (columns.queue == queue) & lower & (ran_long | columns.is_new)
-    allowed = preempt | np.isin(columns.queue, list(reclaim))
+    from_queue = np.zeros(len(standing.tree.queues), dtype=np.bool_)
+    from_queue[list(reclaim)] = True
+    allowed = preempt | from_queue[columns.queue]
     slots = holdings.active() & columns.evictable & allowed
     if job.placement:
         slots[list(holdings.slots_with(holdings.slot_of(job.id)))] = False
@@ -165,18 +167,17 @@ def _selections_in(
     any.
     """
     columns, grouping = claimant.standing.holdings.columns(), claimant.domains
-    units = np.flatnonzero(grouping.domain == domain)
     inside = [ordered.only(grouping.domain[ordered.unit] == domain) for ordered in orders]
     num_found = 0
     for rows in inside:
-        found = choose(claimant, columns, slots, rows=rows, units=units)
+        found = choose(claimant, columns, slots, rows=rows, domain=domain)
         if found is not None:
             yield found
             num_found += 1
             if len(found.chosen) == 1:  # no order finds fewer
                 return
     if not num_found:
-        found = choose(claimant, columns, slots, rows=inside[-1], units=units, most_first=True)
+        found = choose(claimant, columns, slots, rows=inside[-1], domain=domain, most_first=True)
         yield from [found] if found is not None else []
 
 

@@ -14,9 +14,12 @@ from collections.abc import Callable
 import numpy as np
 
 from scheduling.candidates import Claimant, Offers, Rows, prefixes, singles
-from scheduling.holdings import Columns
+from scheduling.holdings import Columns, give_back
 from scheduling.model import Job, JobId
+from scheduling.sparing import Sparing, counts_exactly
 from scheduling.supply import BoolArray, IntArray
+
+NUM_SINGLY = 4  # so few are looked at one by one
 
 Rank = tuple[int, int, tuple[str, ...]]
 
@@ -49,18 +52,35 @@ class Selection:
 
     def add(self, slot: int) -> list[int]:
         """One more victim, and what leaves with it. Returns those that were not chosen before."""
+        added = self.note(slot)
+        self.release(added)
+        return added
+
+    def note(self, slot: int) -> list[int]:
+        """The same, but what it holds is not released yet."""
         leaving = self._claimant.standing.holdings.slots_with(slot)
         added = [each for each in leaving if each not in self.chosen]
         for each in added:
             self.chosen.add(each)
-            self._change(each, gives=1)
+            self._count(each, gives=1)
             self._note_size(each)
         return added
+
+    def release(self, slots: list[int]) -> None:
+        """What these slots hold becomes free."""
+        if len(slots) > NUM_SINGLY:
+            chosen = np.zeros(len(self._columns.queue), dtype=np.bool_)
+            chosen[slots] = True
+            give_back(self.view, self._columns, chosen)
+            return
+        for slot in slots:
+            self._give(slot, times=1)
 
     def drop(self, slot: int) -> None:
         """This one may stay."""
         self.chosen.remove(slot)
-        self._change(slot, gives=-1)
+        self._count(slot, gives=-1)
+        self._give(slot, times=-1)
 
     def undo(self, slots: list[int]) -> None:
         """These were not chosen after all."""
@@ -83,14 +103,22 @@ class Selection:
         request = self._claimant.request
         return self._claimant.standing.placer.most_workers(self.view, request.kind) >= request.num_workers
 
-    def spare_the_needless(self) -> None:
-        """Puts back whoever can stay: whole jobs, dearest first, then surplus."""
+    def spare_the_needless(self, sparing: Sparing | None) -> None:
+        """Puts back whoever can stay: whole jobs, dearest first, then surplus. `sparing` knows in advance who
+        cannot.
+        """
+        if sparing is not None:
+            sparing.look_at(self.view)
         for slot in sorted(self.chosen, key=self._dearest_first):
             if self._columns.is_surplus[slot] and self._whole_of(slot) in self.chosen:
+                continue
+            if sparing is not None and sparing.is_needed(slot):
                 continue
             self.drop(slot)
             if not self.suffices():
                 self.add(slot)
+            elif sparing is not None:
+                sparing.look_at(self.view)
 
     def rank(self) -> Rank:
         """Less lost work first, then fewer victims, then their ids."""
@@ -129,13 +157,16 @@ class Selection:
     def _chain(self, slot: int) -> tuple[int, ...]:
         return self._claimant.standing.tree.chains[int(self._columns.queue[slot])]
 
-    def _change(self, slot: int, *, gives: int) -> None:
+    def _give(self, slot: int, *, times: int) -> None:
         standing = self._claimant.standing
         holding = standing.holdings.slots[slot]
-        self.view.take(standing.footprint(holding.job, holding.placement), times=-gives)
-        for queue in standing.tree.chains[holding.queue]:
-            self._gone[queue] += gives * holding.amount_milli
-        self._loss(slot).change(self._chain(slot), gives * holding.amount_milli)
+        self.view.take(standing.footprint(holding.job, holding.placement), times=-times)
+
+    def _count(self, slot: int, *, gives: int) -> None:
+        amount = gives * int(self._columns.amount[slot])
+        for queue in self._chain(slot):
+            self._gone[queue] += amount
+        self._loss(slot).change(self._chain(slot), amount)
 
 
 class _Loss:
@@ -171,20 +202,24 @@ def choose(
     slots: BoolArray,
     *,
     rows: Rows,
-    units: IntArray,
+    domain: int,
     most_first: bool = False,
 ) -> Selection | None:
-    """Victims among `slots` that make room in the domain of these units, if the greedy way finds some.
+    """Victims among `slots` that make room in the domain, if the greedy way finds some.
 
     `rows` are those of the domain, grouped by unit, and within it in the order in which they are considered.
     `most_first`: whoever gains most leaves first, whatever it costs. That finds a way where cheap victims
     would use up what may be reclaimed.
     """
+    units = claimant.domains.units(domain)
     search = _Search(claimant, columns, slots, rows=rows, units=units, most_first=most_first)
     if not search.clear_limits() or not search.clear_room():
         return None
-    search.selection.spare_the_needless()
-    return search.selection
+    selection, sparing = search.selection, None
+    if counts_exactly(claimant, columns, domain=domain, view=selection.view):
+        sparing = Sparing(claimant, rows=rows, units=units, chosen=selection.chosen)
+    selection.spare_the_needless(sparing)
+    return selection
 
 
 class _Search:
@@ -223,13 +258,46 @@ class _Search:
         return True
 
     def clear_room(self) -> bool:
-        """Victims until the domain holds the whole gang."""
+        """Victims until the domain holds the whole gang: many at a time as long as many are needed."""
+        while (need := self._need(counts := self._claimant.counts(self.selection.view))) > NUM_SINGLY:
+            if self._most_first or not self._accept_many(counts, need):
+                break
         while (need := self._need(counts := self._claimant.counts(self.selection.view))) > 0:
             rows = self._best_offer(counts, need)
             if not rows:
                 return False
             self._accept(rows)
         return True
+
+    def _accept_many(self, counts: IntArray, need: int) -> bool:
+        """Adds the cheapest offers, each by itself, for half of what is needed; tells whether there were any.
+
+        What was not offered before may be cheaper afterwards: hence not all at once.
+        """
+        alone, together, offers = self._all_offers(counts)
+        useful = np.flatnonzero(offers.gained > 0)
+        price = offers.cost[useful] / np.minimum(offers.gained[useful], need)
+        rows, wanted, slots = np.concatenate([alone, together]), (need + 1) // 2, dict[int, None]()
+        for best in useful[np.lexsort((offers.length[useful], price))].tolist():
+            chosen = rows[best - int(offers.length[best]) + 1 : best + 1]
+            own = dict.fromkeys(self._rows.slot[chosen].tolist())
+            if wanted < int(offers.gained[best]) or not slots.keys().isdisjoint(own):
+                continue
+            wanted -= int(offers.gained[best])
+            slots |= own
+            if not wanted:
+                break
+        return self._add_many(list(slots))
+
+    def _add_many(self, slots: list[int]) -> bool:
+        """Adds those of the slots that their queues may give; tells whether there were any."""
+        added: list[int] = []
+        for slot in slots:
+            if self.selection.may_add(slot):
+                added.extend(self.selection.note(slot))
+        self.selection.release(added)
+        self._left[added] = False
+        return bool(added)
 
     def _need(self, counts: IntArray) -> int:
         return self._claimant.request.num_workers - int(counts[self._units].sum())
@@ -270,15 +338,20 @@ class _Search:
 
     def _best_offer(self, counts: IntArray, need: int) -> list[int]:
         """The rows that cost least for each worker gained; among equals the fewest."""
-        is_left = self._left[self._rows.slot]
-        alone, together = np.flatnonzero(is_left), np.flatnonzero(is_left & self._joins)
-        offers = self._offers(singles, alone, counts).joined(self._offers(prefixes, together, counts))
+        alone, together, offers = self._all_offers(counts)
         useful = np.flatnonzero(offers.gained > 0)
         if not useful.size:
             return []
         best = int(useful[self._first(offers, useful, need)])
         rows = np.concatenate([alone, together])[best - int(offers.length[best]) + 1 : best + 1]
         return [int(row) for row in rows]
+
+    def _all_offers(self, counts: IntArray) -> tuple[IntArray, IntArray, Offers]:
+        """The rows left, those that may leave together with others, and the offers of both in turn."""
+        is_left = self._left[self._rows.slot]
+        alone, together = np.flatnonzero(is_left), np.flatnonzero(is_left & self._joins)
+        offers = self._offers(singles, alone, counts).joined(self._offers(prefixes, together, counts))
+        return alone, together, offers
 
     def _offers(self, way: Callable[..., Offers], rows: IntArray, counts: IntArray) -> Offers:
         free = self.selection.view

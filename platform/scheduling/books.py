@@ -5,11 +5,14 @@ built: a plan works on copies (`scheduling.standing`).
 """
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from scheduling.amounts import Ask, Kind, Request, request_of
+from scheduling.fragmentation import Mix
 from scheduling.holdings import Holding, Holdings, give_back
+from scheduling.least_loss import mix_of
 from scheduling.model import Job, JobId, JobPhase, Packing
 from scheduling.ordering import turn_of
 from scheduling.placement import Placer
@@ -50,6 +53,9 @@ class Books:
         self.jobs: dict[JobId, Job] = {job.id: job for job in snapshot.jobs}
         self.requests: dict[JobId, Request] = {job.id: request_of(job) for job in snapshot.jobs}
         self._asks: dict[tuple[int, Request, int, str], Ask] = {}
+        self._workers: Counter[Kind] = Counter()
+        for request in self.requests.values():
+            self._workers[request.kind] += request.num_workers
         self.tree = QueueTree(
             snapshot.queues,
             named={job.queue for job in snapshot.jobs},
@@ -84,6 +90,10 @@ class Books:
         """Everybody who waits."""
         return (job for line in self.lines.values() for job in line)
 
+    def mix(self) -> Mix:
+        """The shapes of all jobs that wait or hold devices, as popular as they have workers."""
+        return mix_of(self._workers, supply=self.cluster.supply)
+
     def _ask(self, job: Job) -> Ask:
         """The one object for what this job asks."""
         user = job.user if self.tree.caps_users else ""
@@ -101,6 +111,7 @@ class Books:
         books.cluster, books.queues = self.cluster, self.queues
         books.jobs, books.requests = self.jobs.copy(), self.requests.copy()
         books.asks, books._asks = self.asks.copy(), self._asks
+        books._workers = self._workers.copy()
         books.tree = self.tree.copy()
         books.lines = self.lines.copy()
         books.holdings = self.holdings.copy()
@@ -145,7 +156,9 @@ class Books:
         return Holding(job, job.placement, queue, kind), leaves
 
     def _add(self, job: Job) -> None:
-        self.jobs[job.id], self.requests[job.id] = job, request_of(job)
+        self.jobs[job.id] = job
+        request = self.requests[job.id] = request_of(job)
+        self._workers[request.kind] += request.num_workers
         if job.is_elastic:
             self.elastic[job.id] = job
         if _is_damaged(job):
@@ -168,7 +181,9 @@ class Books:
         else:
             self._take(job, times=-1)
             self._let_go(job)
-        del self.jobs[job.id], self.requests[job.id]
+        request = self.requests.pop(job.id)
+        self._workers[request.kind] -= request.num_workers
+        del self.jobs[job.id]
         self.elastic.pop(job.id, None)
         self.damaged.pop(job.id, None)
 

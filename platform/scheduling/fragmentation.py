@@ -1,9 +1,9 @@
 """How much of what is free is of no use to the jobs that come, and what placing one worker adds to that.
 
 Expected fragmentation is the measure of Weng et al., "Beware of Fragmentation", USENIX ATC'23, section 4: what
-a worker drawn from the mix of shapes could not use of a node's free devices, on average. To it we add devices
-*stranded*: beyond those that the node's free cores and memory can feed at the mix's mean need for each device.
-The measure alone sees no loss in four free devices with the cores of one worker; stranding does.
+a worker drawn from the mix of shapes could not use of a node's free devices. To it we add devices *stranded*:
+beyond those that the node's free cores and memory can feed at the mix's mean need for each device. The measure
+alone sees no loss in four free devices with the cores of one worker; stranding does.
 
 Amounts are milli-devices times the mix's total weight: integers, so that neither rounding nor the order of
 the rows decides.
@@ -50,13 +50,14 @@ class Mix:
         cpus = _column(shape.cpus_milli for shape in shapes)
         memory = _column(-(-shape.memory_bytes >> _MEMORY_UNIT_BITS) for shape in shapes)
         weight = _column(weight for _, weight in rows)
-        allowed = [[not kind.types or name in kind.types for name in types or ("",)] for kind, _ in rows]
+        columns = types or ("",)
+        allowed = [[not kind.types or name in kind.types for name in columns] for kind, _ in rows]
         return cls(
             num_devices=num_devices,
             size=size.reshape(-1).astype(np.int64),
             cpus=cpus,
             memory=memory,
-            allowed=np.array(allowed, dtype=np.bool_).reshape(len(rows), -1),
+            allowed=np.array(allowed, dtype=np.bool_).reshape(len(rows), len(columns)),
             weight=weight,
             sizes=sizes,
             total=int(sum(weights)),
@@ -78,7 +79,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A room as the measure sees it. `fits`: devices that hold a part of each size; `usable`: free on them."""
+    """A room as the measure sees it. `fits`: devices that hold a part of each size; `usable`: free there."""
 
     fits: IntArray  # [row, size]
     usable: IntArray
@@ -212,9 +213,7 @@ class Gradients:
         position, index = np.nonzero((devices >= shape.device_milli) & _first_of_equals(devices))
         after = self._profile.rows(nodes[position])
         _take_part(after, self._mix.sizes, before=devices[position, index], milli=shape.device_milli)
-        grown = self._graded(
-            self._measure(_less(after, shape), self._mix) - self._current[nodes[position]]
-        )
+        grown = self._graded(self._measure(_less(after, shape), self._mix) - self._current[nodes[position]])
         order = np.lexsort((index, grown, position))
         first = order[np.unique(position[order], return_index=True)[1]]
         return nodes, index[first], grown[first]
@@ -230,7 +229,7 @@ def best_unit(room: Room, shape: Shape, nodes: IntArray, mix: Mix) -> tuple[int,
 
 
 def leaves_awkward_rest(shape: Shape, mix: Mix, *, share: float) -> bool:
-    """Whether a fraction, alone on a device, leaves a rest that fewer than this share of the mix could use."""
+    """Whether a fraction, alone on a device, leaves a rest that less than this share of the mix can use."""
     rest = DEVICE_MILLI - shape.device_milli
     if not shape.is_fraction or not mix.total:
         return False

@@ -7,6 +7,7 @@ suffices.
 
 import heapq
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,6 +15,8 @@ import numpy as np
 
 from scheduling.amounts import DEVICE_MILLI, Kind, Request, Shape
 from scheduling.fits import Fit
+from scheduling.fragmentation import NO_DEVICE, Mix
+from scheduling.least_loss import best_node
 from scheduling.model import NODE_LEVEL, Node, Packing, Placement, Selector, Worker
 from scheduling.supply import BoolArray, Free, IntArray, Supply
 from scheduling.topology import NOWHERE, Grouping, Topology
@@ -37,8 +40,15 @@ class Placer:
         self._supply = supply
         self._topology = topology
         self._packing = packing
+        self._mix: Mix | None = None
         self._allowed: dict[tuple[Grouping, tuple[str, ...]], BoolArray] = {}
         self._reached: dict[tuple[Selector, ...], BoolArray] = {}
+
+    def expecting(self, mix: Mix) -> "Placer":
+        """This placer, but choosing nodes that are left least fragmented for a mix of shapes."""
+        placer = copy(self)
+        placer._mix = mix
+        return placer
 
     def most_workers(self, free: Free, kind: Kind) -> int:
         """The most workers of a kind that one allowed domain of one allowed type holds."""
@@ -179,9 +189,32 @@ class Placer:
             totals = self._totals_on(free, request.kind, grouping, types)
             fitting = np.flatnonzero(totals >= request.num_workers)
             if fitting.size:
+                place = self._with_least_loss(free, request, grouping, fitting)
+                if place is not None:
+                    return place
                 domain = self._choose(fitting, grouping, totals)
                 return self._fill(free, request, grouping, domain=domain)
         return None
+
+    def _with_least_loss(
+        self, free: Free, request: Request, grouping: Grouping, fitting: IntArray
+    ) -> Place | None:
+        """The place by the mix, where one is expected and one unit holds the gang; else nothing."""
+        single = fitting[np.diff(grouping.first)[fitting] == 1]
+        if self._mix is None or not single.size:
+            return None
+        shape = request.kind.shape
+        nodes = self._nodes(grouping.order[grouping.first[single]], by_part=grouping.by_part)
+        found = best_node(
+            free, shape, num_workers=request.num_workers, nodes=nodes, supply=self._supply, mix=self._mix
+        )
+        if found is None:
+            return None
+        position, device = found
+        if device == NO_DEVICE or grouping.by_part:
+            return self._fill(free, request, grouping, domain=int(single[position]))
+        worker = Worker(node=self._supply.names[int(nodes[position])], devices=(device,))
+        return Place((worker,), self._type_name(grouping, int(single[position])))
 
     def _rungs(self, request: Request) -> tuple[Grouping, ...]:
         """Spreading, only the wishes count; else every level of the tree is tried from the narrowest."""

@@ -21,6 +21,7 @@ from scheduling.model import (
     Job,
     JobId,
     JobPhase,
+    Packing,
     Placement,
     Policy,
     Resize,
@@ -49,6 +50,8 @@ class Standing:
         self.topology = books.cluster.topology
         self.empty = books.cluster.empty
         self.placer = books.cluster.placer(policy.packing)
+        if policy.packing is Packing.FRAGMENTATION:
+            self.placer = self.placer.expecting(books.mix())
         self.ranking = Ranking(policy)
         self.tree = books.tree.copy()
         self.holdings = books.holdings.at(now_ms, self.ranking)

@@ -1,8 +1,8 @@
-"""The openb trace: Alibaba's cluster of 2023 with parts of devices, and the arrivals of the published experiment.
+"""The openb trace: Alibaba's cluster of 2023 with parts of devices, and the published experiment's arrivals.
 
 The experiment is that of Weng et al., USENIX ATC'23, section 6, by the authors' public simulator
 (hkust-adsl/kubernetes-scheduler-simulator): nodes with accelerators only, in an order drawn per seed; all
-tasks shuffled, then tasks drawn with replacement until 130 % of the devices have been asked for. Nobody leaves.
+tasks shuffled, then tasks drawn with replacement until 130 % of the devices are asked for. Nobody leaves.
 """
 
 import csv

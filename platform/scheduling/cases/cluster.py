@@ -142,13 +142,27 @@ class VirtualCluster:
             pending=frozenset(self._incomplete | jobs.keys() - running.keys()),
             reasons=dict(plan.reasons),
             etas=dict(plan.etas),
-            usage=self._usage(devices),
+            usage={path: _whole(milli) for path, milli in self._usage(devices).items()},
+            usage_by_type=self._usage_by_type(),
             devices={name: _whole(milli) for name, milli in devices.items()},
             sizes={name: _sizes(job) for name, job in jobs.items()},
         )
 
-    def _usage(self, devices: dict[JobId, int]) -> dict[str, int | float]:
-        """Of every queue, and of the root above them all."""
+    def _usage_by_type(self) -> dict[str, dict[str, int | float]]:
+        """Of every queue on each accelerator type (a gang stays on one)."""
+        held: dict[str, dict[JobId, int]] = {}
+        for name, job in self._state.jobs.items():
+            for worker in (job.placement + job.releasing)[:1]:
+                accelerator_type = self._state.nodes[worker.node].accelerator_type
+                held.setdefault(accelerator_type, {})[name] = _held_milli(job)
+        found: dict[str, dict[str, int | float]] = {}
+        for accelerator_type, devices in held.items():
+            for path, milli in self._usage(devices).items():
+                found.setdefault(path, {})[accelerator_type] = _whole(milli)
+        return found
+
+    def _usage(self, devices: dict[JobId, int]) -> dict[str, int]:
+        """Of every queue, and of the root above them all, in milli-units."""
         usage: dict[str, int] = dict.fromkeys([*self._parents, ROOT], 0)
         for name, milli in devices.items():
             path: QueuePath | None = self._state.jobs[name].queue
@@ -156,7 +170,7 @@ class VirtualCluster:
                 usage[path] = usage.get(path, 0) + milli
                 path = self._parents.get(path)
             usage[ROOT] += 0 if ROOT in self._parents else milli
-        return {path: _whole(milli) for path, milli in usage.items()}
+        return usage
 
 
 def _held_milli(job: Job) -> int:

@@ -58,19 +58,21 @@ class Scene:
         }
         self.jobs = case.job_names
         self.queues = {str(queue.path) for queue in case.queues} | {"root"}
-        self.sizes = {str(e.job.row.id): e.job.row.least_workers for e in case.events if e.job is not None}
+        self.num_devices = {str(node.row.name): node.row.num_devices for node in case.nodes}
+        rows = [event.job.row for event in case.events if event.job is not None]
+        self.gpus_milli = {str(row.id): row.accelerators_milli for row in rows}
 
     def some_jobs(self, text: str) -> Some:
         """Jobs with how many of them: "exactly one of a, b", "both of a and b", "h1..h6"."""
         words = re.sub(r"^(?:exactly |only )", "", text.strip(), flags=re.IGNORECASE)
         found = re.fullmatch(
-            rf"(at most |at least )?({NUMBER}|both|all|none|any) of (.+)", words, re.IGNORECASE
+            rf"(at most |at least )?({NUMBER}|both|all|each|none|any) of (.+)", words, re.IGNORECASE
         )
         if found is None:
             return Some.all_of(self.job_names(words))
         bound, word, rest = found.groups()
         names = self.job_names(rest)
-        if word.lower() in ("all", "both"):
+        if word.lower() in ("all", "both", "each"):
             return Some.all_of(names)
         if word.lower() == "any":
             return Some(names, 1, len(names))

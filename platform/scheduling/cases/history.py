@@ -17,6 +17,7 @@ class Seen:
     reasons: Mapping[str, Reason]
     etas: Mapping[str, Eta]
     usage: Mapping[str, int | float]  # devices of each queue, in whole numbers where they are whole
+    usage_by_type: Mapping[str, Mapping[str, int | float]]  # the same by accelerator type
     devices: Mapping[str, int | float]  # that each job holds, pods that leave in a shrink included
     sizes: Mapping[str, tuple[int, int]]  # the fewest and the most pods with which each job may run
 
@@ -37,6 +38,12 @@ class History:
     def at(self, t: int) -> Seen:
         """The state at a moment: nothing changes between two notes."""
         return self.seen[max(noted for noted in self.seen if noted <= t)]
+
+    def previous(self, seen: Seen) -> Seen | None:
+        """The state before a moment."""
+        return max(
+            (each for each in self.seen.values() if each.t < seen.t), key=lambda each: each.t, default=None
+        )
 
     def between(self, start: int, end: int) -> Iterator[Seen]:
         """All states in effect from `start` until just before `end`."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from scheduling.amounts import Kind, Request
-from scheduling.ends import duration_of
+from scheduling.ends import NEVER, duration_of, end_of
 from scheduling.headroom import Stay, amount_in, bounds_of
-from scheduling.model import Job, JobId, Placement, Window
+from scheduling.model import Job, JobId, JobPhase, Placement, Window
 from scheduling.placement import Place
 from scheduling.reservations import Booking, Outlook, Search
 from scheduling.snapshot import Snapshot
@@ -46,7 +46,7 @@ class Backfill:
         if closed is not None:
             standing.close(closed)
         self._outlook: Outlook | None = None
-        self._num_tries = 0
+        self._turns: list[Job] = []  # for whom a reservation was sought
         self._synced_at = NOT_SYNCED
         self._profiles: dict[JobId, Free] = {}
         self._views: dict[Met, View] = {}
@@ -60,7 +60,7 @@ class Backfill:
 
     def begin_sweep(self) -> None:
         """Reservations are made anew: what they stand on has changed."""
-        self._num_tries = 0
+        self._turns = []
         self.bookings = []
         self._synced_at = NOT_SYNCED
 
@@ -69,7 +69,7 @@ class Backfill:
         bookings, windows = self._met(job)
         if not bookings and not windows:
             return self._standing.now
-        if not self._within_limits(job, "", bookings):
+        if not self._within_limits(self._stay(job, ""), bookings):
             return None
         view = self._view(len(bookings), windows)
         return view.free if self._holds(view, self._standing.requests[job.id]) else None
@@ -95,33 +95,41 @@ class Backfill:
         if not self._is_open(footprint, windows):
             return False
         near = [each for each in bookings if np.isin(footprint.nodes, each.footprint.nodes).any()]
-        if by_right or not (near or self._shares_limit(job, place, bookings)):
+        stay = self._stay(job, place.accelerator_type)
+        if by_right or not (near or self._shares_limit(stay, bookings)):
             return True
         self._sync()
         is_spare = all(self._profiles[each.reservation.job].has(footprint) for each in near)
-        return is_spare and self._within_limits(job, place.accelerator_type, bookings)
+        return is_spare and self._within_limits(stay, bookings)
+
+    def allows_growth(self, job: Job, joiners: Placement) -> bool:
+        """Whether limits leave room for these further workers beside the reservations; `free_for` says where
+        they may be.
+        """
+        return self._within_limits(self._growth(job, joiners), self._met(job)[0])
 
     def started(self, job: Job, place: Place) -> None:
-        """The job starts in this plan, where it was allowed to: everything known goes on, less what it takes."""
-        if self._synced_at != self._standing.version - 1:
-            return
-        now_ms = self._standing.now_ms
-        ends_at_ms = now_ms + duration_of(job, self._standing.policy.runtimes)
-        footprint = self._standing.footprint(job, place.placement)
-        self._started.append(Stay(job, place.accelerator_type, now_ms, ends_at_ms))
-        for booking in self.bookings:
-            if booking.starts_at_ms < ends_at_ms:
-                self._profiles[booking.reservation.job].take(footprint)
-        for view in self._views.values():
-            self._settle(view, footprint.touched())
-        self._synced_at = self._standing.version
+        """The job starts in this plan, where it was allowed to."""
+        self._note(self._stay(job, place.accelerator_type), place.placement)
+
+    def grew(self, job: Job, joiners: Placement) -> None:
+        """The job grows in this plan by these workers, where it was allowed to."""
+        self._note(self._growth(job, joiners), joiners)
+
+    def book_again(self) -> None:
+        """The same reservations once more, if anything has changed since: another place may be better now."""
+        jobs = list(self._turns)
+        if jobs and (self._outlook is None or self._outlook.version != self._standing.version):
+            self.begin_sweep()
+            for job in jobs:
+                self.reserve(job)
 
     def reserve(self, job: Job) -> None:
         """Gives a job that cannot start its earliest start at a place, if it is among the first to want one."""
         limit = self._standing.policy.num_reservations
-        if len(self.bookings) >= limit or self._num_tries >= limit * NUM_TRIES:
+        if len(self.bookings) >= limit or len(self._turns) >= limit * NUM_TRIES:
             return
-        self._num_tries += 1
+        self._turns.append(job)
         booking = self.search(job).book()
         if booking is not None:
             self.bookings.append(booking)
@@ -156,31 +164,58 @@ class Backfill:
             return next((booking for booking in bookings if booking.reservation.job != job.id), None)
         request = self._standing.requests[job.id]
         for number, booking in enumerate(bookings, start=1):
-            is_within = self._within_limits(job, "", bookings[:number])
+            is_within = self._within_limits(self._stay(job, ""), bookings[:number])
             if not is_within or not self._holds(self._view(number, windows), request):
                 return booking
         return None
 
     def _met(self, job: Job) -> tuple[list[Booking], tuple[Window, ...]]:
-        """The reservations and windows that begin before the job, started now, would end."""
+        """The reservations and windows that begin before the job ends, if it starts now or has started."""
         if not self.bookings and not self._calendar.windows:
             return [], ()
-        now_ms = self._standing.now_ms
-        ends_at_ms = now_ms + duration_of(job, self._standing.policy.runtimes)
+        ends_at_ms = self._end_of(job)
         bookings = [booking for booking in self.bookings if booking.starts_at_ms < ends_at_ms]
-        return bookings, self._calendar.overlapping(now_ms, ends_at_ms)
+        return bookings, self._calendar.overlapping(self._standing.now_ms, ends_at_ms)
 
-    def _shares_limit(self, job: Job, place: Place, bookings: list[Booking]) -> bool:
-        """Whether some limit bounds both the job and one of these reservations."""
+    def _end_of(self, job: Job) -> int:
+        now_ms, runtimes = self._standing.now_ms, self._standing.policy.runtimes
+        if job.phase is JobPhase.PLACED:
+            return end_of(job, now_ms=now_ms, runtimes=runtimes)
+        return min(now_ms + duration_of(job, runtimes), NEVER)
+
+    def _stay(self, job: Job, accelerator_type: str) -> Stay:
+        now_ms = self._standing.now_ms
+        return Stay(job, job.total_milli, accelerator_type, now_ms, self._end_of(job))
+
+    def _growth(self, job: Job, joiners: Placement) -> Stay:
+        supply, amount = self._standing.supply, len(joiners) * job.accelerators_milli
+        name = supply.types[supply.type_at(joiners)] if amount else ""
+        return Stay(job, amount, name, self._standing.now_ms, self._end_of(job), num_jobs=0)
+
+    def _note(self, stay: Stay, placement: Placement) -> None:
+        """Everything known goes on, less what was taken just now."""
+        if self._synced_at != self._standing.version - 1:
+            return
+        footprint = self._standing.footprint(stay.job, placement)
+        self._started.append(stay)
+        for booking in self.bookings:
+            if booking.starts_at_ms < stay.ends_at_ms:
+                self._profiles[booking.reservation.job].take(footprint)
+        for view in self._views.values():
+            self._settle(view, footprint.touched())
+        self._synced_at = self._standing.version
+
+    def _shares_limit(self, stay: Stay, bookings: list[Booking]) -> bool:
+        """Whether some limit bounds both the stay and one of these reservations."""
         return any(
             amount_in(self._standing, bound.scope, booking.stay)
-            for bound in bounds_of(self._standing, job, place.accelerator_type)
+            for bound in bounds_of(self._standing, stay)
             for booking in bookings
         )
 
-    def _within_limits(self, job: Job, accelerator_type: str, bookings: list[Booking]) -> bool:
-        """Whether every limit has room for the job beside each of these reservations when it begins."""
-        bounds = list(bounds_of(self._standing, job, accelerator_type)) if bookings else []
+    def _within_limits(self, stay: Stay, bookings: list[Booking]) -> bool:
+        """Whether every limit has room for the stay beside each of these reservations when it begins."""
+        bounds = list(bounds_of(self._standing, stay)) if bookings else []
         if not bounds:
             return True
         headroom = self._sync().headroom

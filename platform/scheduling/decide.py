@@ -33,7 +33,8 @@ def decide(snapshot: Snapshot, now_ms: int, policy: Policy) -> Plan:
     sweeps = Sweeps(standing, backfill)
     while sweeps.sweep():
         pass
-    grow(standing)
+    grow(standing, backfill)
+    backfill.book_again()
     return _plan(standing, sweeps, backfill)
 
 

@@ -9,6 +9,7 @@ this plan anyway.
 import heapq
 from bisect import bisect_right
 
+from scheduling.backfill import Backfill
 from scheduling.joining import Joining
 from scheduling.model import Growth, Job, JobId, JobPhase, Placement
 from scheduling.ordering import in_turn
@@ -29,9 +30,9 @@ def shrink_to_wanted(standing: Standing) -> None:
                 standing.resize(job, job.placement[:size])
 
 
-def grow(standing: Standing) -> "Growing":
+def grow(standing: Standing, backfill: Backfill) -> "Growing":
     """Idle devices go to elastic jobs, running or starting in this plan."""
-    growing = Growing(standing)
+    growing = Growing(standing, backfill)
     growing.to_wanted()
     if standing.policy.growth is Growth.MOST:
         growing.to_most()
@@ -41,8 +42,9 @@ def grow(standing: Standing) -> "Growing":
 class Growing:
     """The elastic jobs that hold devices, and what they could be."""
 
-    def __init__(self, standing: Standing) -> None:
+    def __init__(self, standing: Standing, backfill: Backfill) -> None:
         self.standing = standing
+        self.backfill = backfill
         self.joining = Joining(standing)
         self.jobs = {job.id: job for job in standing.elastic() if self._may_grow(job)}
 
@@ -119,7 +121,7 @@ class Growing:
         return self.joining.has_room(job, self.placement(job), self._free(job))
 
     def _free(self, job: Job) -> Free:
-        return self.standing.now
+        return self.backfill.free_for(job)
 
     def _raise(self, job: Job, wanted: int, *, exactly: bool = False) -> bool:
         """Grows the job to the size wanted, or (not exactly) as near to it as can be."""
@@ -132,7 +134,10 @@ class Growing:
         if size <= len(placement) or (exactly and size < wanted):
             return False
         joiners = self.joining.whole_groups(job, found)[: size - len(placement)]
+        if not self.backfill.allows_growth(job, joiners):
+            return False
         self.standing.resize(job, placement + joiners)
+        self.backfill.grew(job, joiners)
         return True
 
     def _is_worth_it(self, job: Job, speed: float, faster: float) -> bool:

@@ -1,4 +1,4 @@
-"""Limits as of a later time: how early a queue, each one above it, a user or an array has room for one more."""
+"""Limits as of a later time: how early a queue, those above it, a user or an array has room for one more."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduling.ends import NEVER, PAST, Tenures
-from scheduling.model import Job
+from scheduling.model import Job, JobId
 from scheduling.standing import Standing
 from scheduling.supply import BoolArray, IntArray
 
@@ -36,12 +36,16 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """A job that will hold devices of one type from one moment to another."""
+    """A job that will hold devices of one type from one moment to another: all that it starts with, or (no
+    job more) what a running one grows by.
+    """
 
     job: Job
+    amount_milli: int
     type: str
     starts_at_ms: int
     ends_at_ms: int
+    num_jobs: int = 1
 
     def holds_at(self, at_ms: int) -> bool:
         """Whether it holds them at that moment."""
@@ -54,29 +58,29 @@ def depends_on_type(standing: Standing, job: Job) -> bool:
     return bool(job.total_milli) and any(standing.tree.queues[number].type_limits for number in chain)
 
 
-def bounds_of(standing: Standing, job: Job, accelerator_type: str) -> Iterator[Bound]:
-    """All limits that a start of this job on this type has to respect. "" stands for no one type."""
-    wanted, tree = job.total_milli, standing.tree
+def bounds_of(standing: Standing, stay: Stay) -> Iterator[Bound]:
+    """All limits that a stay has to respect; those of single types only if it is on one."""
+    job, wanted, tree = stay.job, stay.amount_milli, standing.tree
     for number in tree.chains[standing.queue_of(job)] if wanted else ():
         queue = tree.queues[number]
         if queue.limit_milli is not None:
             yield Bound(Scope(number), queue.limit_milli, wanted)
-        if accelerator_type in queue.type_limits:
-            yield Bound(Scope(number, type=accelerator_type), queue.type_limits[accelerator_type], wanted)
+        if stay.type in queue.type_limits:
+            yield Bound(Scope(number, type=stay.type), queue.type_limits[stay.type], wanted)
         if queue.user_limit_milli is not None and job.user:
             yield Bound(Scope(number, user=job.user), queue.user_limit_milli, wanted)
     if job.array and job.array_cap is not None:
-        yield Bound(Scope(ANY_QUEUE, array=job.array), job.array_cap, 1)
+        yield Bound(Scope(ANY_QUEUE, array=job.array), job.array_cap, stay.num_jobs)
 
 
 def amount_in(standing: Standing, scope: Scope, stay: Stay) -> int:
     """What a stay uses of a scope."""
     job = stay.job
     if scope.array:
-        return int(job.array == scope.array)
+        return stay.num_jobs * (job.array == scope.array)
     is_inside = scope.queue in standing.tree.chains[standing.queue_of(job)]
     is_meant = scope.type in ("", stay.type) and scope.user in ("", job.user)
-    return job.total_milli if is_inside and is_meant else 0
+    return stay.amount_milli if is_inside and is_meant else 0
 
 
 class Headroom:
@@ -126,9 +130,12 @@ class Headroom:
         return members
 
     def _first_rows(self) -> IntArray:
-        """1 for the first row of each job, 0 for its others (surplus, workers that leave): arrays count jobs."""
+        """1 for the first row of each job, 0 for its others (surplus, workers that leave)."""
+        rows: dict[JobId, int] = {}
+        for row, job in enumerate(self._rows.jobs):
+            rows.setdefault(job.id, row)
         first = np.zeros(len(self._rows.jobs), dtype=np.int64)
-        first[list({job.id: row for row, job in reversed(list(enumerate(self._rows.jobs)))}.values())] = 1
+        first[list(rows.values())] = 1
         return first
 
     def _subtree(self, queue: int) -> BoolArray:

@@ -96,7 +96,7 @@ class Search:
         return None
 
     def bound(self) -> int:
-        """A moment before which it cannot start, by limits, devices and windows; nothing else is looked at."""
+        """A moment before which it cannot start, by limits, devices and windows alone."""
         bounds = (self._bound(phase, *option) for phase in self._phases() for option in self._options())
         return next((bound for bound in bounds if bound < NEVER), NEVER)
 
@@ -145,7 +145,7 @@ class Search:
         bound = phase.first_ms
         begun = [booking.stay for booking in phase.begun]
         stays = [booking.stay for booking in self._bookings]
-        for limit in bounds_of(self._standing, self._job, accelerator_type):
+        for limit in bounds_of(self._standing, self._stay(phase.first_ms, accelerator_type)):
             used = (headroom.used(limit.scope, each.starts_at_ms, stays) for each in phase.coming)
             if any(amount + limit.wanted > limit.most for amount in used):
                 return NEVER
@@ -188,9 +188,12 @@ class Search:
             starts_at_ms=at_ms,
             basis=self._outlook.tenures.basis(at_ms),
         )
+        footprint = self._standing.footprint(self._job, place.placement)
+        return Booking(reservation, self._stay(at_ms, place.accelerator_type), footprint)
+
+    def _stay(self, at_ms: int, accelerator_type: str) -> Stay:
         ends_at_ms = min(at_ms + self._duration, NEVER)
-        stay = Stay(self._job, place.accelerator_type, at_ms, ends_at_ms)
-        return Booking(reservation, stay, self._standing.footprint(self._job, place.placement))
+        return Stay(self._job, self._job.total_milli, accelerator_type, at_ms, ends_at_ms)
 
 
 class _Room:

@@ -22,10 +22,11 @@ OPERATORS = "|".join(sorted(COMPARE, key=len, reverse=True))
 
 @dataclass(slots=True)
 class Moment:
-    """A clause is asked about this; `named` and `others` are what "the other" refers to."""
+    """A clause is asked about this; `others` are those that "the other" refers to."""
 
     scene: Scene
     seen: Seen
+    is_new: bool = True  # it began inside the window of the sentence
     subject: str = ""  # of the clause before, for "usage(Q) <= 4 and equals ..."
     others: tuple[str, ...] = ()
 
@@ -80,9 +81,8 @@ def _does_not_wait(moment: Moment, found: re.Match[str]) -> bool:
 
 
 def _starts(moment: Moment, found: re.Match[str]) -> bool:
-    return moment.holds_of(
-        found["jobs"], lambda job: moment.scene.history.first_starts.get(job) == moment.seen.t
-    )
+    starts = moment.scene.history.first_starts
+    return moment.holds_of(found["jobs"], lambda job: moment.is_new and starts.get(job) == moment.seen.t)
 
 
 def _never_starts(moment: Moment, found: re.Match[str]) -> bool:
@@ -109,10 +109,9 @@ def _node_is_idle(moment: Moment, found: re.Match[str]) -> bool:
 def _nothing_new_on(moment: Moment, found: re.Match[str]) -> bool:
     """No pod is there that was not there before."""
     nodes = set(moment.scene.node_names(found["nodes"]))
-    earlier = moment.scene.history.previous(moment.seen)
-    ran = earlier.running if earlier is not None else {}
-    return all(
-        on.count(node) <= ran.get(job, []).count(node)
+    earlier = moment.scene.history.previous(moment.seen) if moment.is_new else None
+    return earlier is None or all(
+        on.count(node) <= earlier.running.get(job, []).count(node)
         for job, on in moment.seen.running.items()
         for node in nodes
     )

@@ -16,7 +16,7 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "
 
 
 _JOBS_ON = (
-    rf"(?:exactly )?(?:all )?(?:the )?(?:({NUMBER}) )?(?:jobs )?(?:that )?(?:ran |run |running )?on (.+)"
+    rf"(?:exactly )?(?:all )?(?:the )?(?:({NUMBER}) )?(?:jobs? )?(?:that )?(?:ran |runs? |running )?on (.+)"
 )
 
 

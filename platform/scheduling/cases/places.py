@@ -102,6 +102,7 @@ RULES: Mapping[str, Rule] = {
     r"(?:not (?:on|in)|anywhere but|anywhere except|not) (?P<nodes>.+)": _not_on,
     r"(?:any )?(?:only )?(?:inside|within|in|on|any of|nodes of) (?P<nodes>.+)": _inside,
     r"(?:either )?(?P<nodes>\S+ or \S+)": _inside,
+    r"(?P<nodes>\w+ \S+)": _inside,
 }
 
 

@@ -11,7 +11,8 @@ from scheduling.cases.groups import NUMBER, PhraseError, Scene
 from scheduling.cases.history import Seen
 
 FOREVER = 1 << 60
-_AMOUNT = rf"(?:{NUMBER}) (?:running )?(?:pods?|devices?|gpus?)"
+_UNIT = "(?:running )?(?:pods?|devices?|gpus?)"
+_AMOUNT = rf"(?:{NUMBER}) {_UNIT}"
 SIGNS: Mapping[str, str] = {  # words that stand for a comparison, not at the beginning of a clause
     r"(?<=\S )(?:(?:is|are|stays?) )?(?:never (?:more than|above)|at most|(?:not|no) more than) ": "<= ",
     r"(?<=\S )(?:(?:is|are|stays?) )?(?:never (?:less than|below)|at least|(?:not|no) less than) ": ">= ",
@@ -27,7 +28,7 @@ SIGNS: Mapping[str, str] = {  # words that stand for a comparison, not at the be
 }
 _SECOND = r"(?:t ?= ?|second )?"
 _WINDOWS = (  # the second of them begins, and that before which it ends
-    rf"\b(?:between|from) {_SECOND}(?P<a>\d+) (?:and|to|until|till) {_SECOND}(?P<b>\d+)",
+    rf"\b(?:between|from) {_SECOND}(?P<a>\d+) (?:and|to|until|till) {_SECOND}(?P<b>\d+)\b(?! {_UNIT})",
     rf"\b(?:before|until|till|up to) {_SECOND}(?P<b>\d+)",
     rf"\b(?:after|from|since) {_SECOND}(?P<a>\d+)(?: on(?:wards?)?)?",
     r"\bat t ?= ?(?P<at>\d+)",
@@ -38,15 +39,14 @@ def always_problem(scene: Scene, text: str, *, end: int) -> tuple[int, str] | No
     """The first moment at which the sentence does not hold, if there is one. `end`: where the case ends."""
     start, until, sentence = _window(text)
     for seen in scene.history.between(start, min(until, end + 1)):
-        if not holds(scene, seen, sentence):
+        if not _all_hold(Moment(scene, seen, is_new=seen.t >= start), _clauses(sentence)):
             return seen.t, f"does not hold: {text}"
     return None
 
 
 def holds(scene: Scene, seen: Seen, sentence: str) -> bool:
     """Whether every clause holds. `PhraseError` if one of them matches no pattern."""
-    moment = Moment(scene, seen)
-    return _all_hold(moment, _clauses(sentence))
+    return _all_hold(Moment(scene, seen), _clauses(sentence))
 
 
 def times_in(sentence: object) -> list[int]:

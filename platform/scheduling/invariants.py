@@ -5,12 +5,15 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from scheduling.amounts import DEVICE_MILLI, Shape, held_milli, shape_of
 from scheduling.model import (
     LINK_LEVEL,
     NODE_LEVEL,
+    Evict,
     EvictionKind,
+    Growth,
     Job,
     JobId,
     JobPhase,
@@ -21,6 +24,7 @@ from scheduling.model import (
     QueuePath,
     Worker,
 )
+from scheduling.sizes import step_of
 from scheduling.snapshot import Snapshot
 
 
@@ -29,6 +33,7 @@ def check(snapshot: Snapshot, plan: Plan) -> list[str]:
     books = _Books(snapshot, plan)
     return [
         *books.check_gangs(),
+        *books.check_changes(),
         *books.check_nothing_twice(),
         *books.check_limits(),
         *books.check_victims(),
@@ -50,55 +55,91 @@ class _Books:
         self.evicted = {eviction.job for eviction in plan.evictions}
         self.staying = {job.id: job for job in snapshot.jobs if job.phase is JobPhase.PLACED}
         self.staying = {name: job for name, job in self.staying.items() if name not in self.evicted}
-        self.leaving = [job for job in snapshot.jobs if self._leaves(job)]
+        self.changes = {change.job: change.placement for change in (*plan.resizes, *plan.repairs)}
+        self.after = {name: self.changes.get(name, job.placement) for name, job in self.staying.items()}
+        self.joining = {
+            name: _without(self.changes[name], job.placement)
+            for name, job in self.staying.items()
+            if name in self.changes
+        }
+        self.leaving = {job.id: gone for job in snapshot.jobs if (gone := self._leavers(job))}
 
     def check_gangs(self) -> Iterator[str]:
         """Each start and each keep is a whole gang on a place that its job allows."""
         for name, placement in [*self.starts.items(), *self.keeps.items()]:
             job = self.jobs.get(name)
-            if job is None or job.phase is not JobPhase.WAITING:
+            if job is not None and name in self.keeps and self._awaits_members(job):
+                whole = self.after.get(name, ()) + placement
+                yield from (f"{name}: {problem}" for problem in self._place_problems(job, whole, placement))
+            elif job is None or job.phase is not JobPhase.WAITING:
                 yield f"{name} does not wait, yet devices are given to it"
             else:
                 yield from (f"{name}: {problem}" for problem in self._gang_problems(job, placement))
         yield from (f"{name} starts and keeps" for name in self.starts.keys() & self.keeps.keys())
 
+    def check_changes(self) -> Iterator[str]:
+        """Only running gangs change, to a size and a place that are allowed; those repaired lose nobody."""
+        for name, placement in self.changes.items():
+            job = self.staying.get(name)
+            if job is None:
+                yield f"{name} does not run, yet it changes"
+                continue
+            yield from (f"{name}: {problem}" for problem in self._size_problems(job, placement))
+            joining = self.joining[name]
+            yield from (f"{name}: {problem}" for problem in self._place_problems(job, placement, joining))
+        for change in self.plan.repairs:
+            job = self.jobs[change.job]
+            if not job.num_missing or _without(job.placement, change.placement):
+                yield f"{change.job} is not repaired"
+        twice = {change.job for change in self.plan.repairs} & {change.job for change in self.plan.resizes}
+        yield from (f"{name} changes twice" for name in sorted(twice))
+
     def check_nothing_twice(self) -> Iterator[str]:
-        """Starts fit beside all that hold devices now; starts and keeps fit when those who leave are gone."""
-        now = [*_held(self.staying.values()), *_held(self.leaving), *self._given(self.starts)]
-        later = [*_held(self.staying.values()), *self._given(self.starts), *self._given(self.keeps)]
-        touched_now = {worker.node for placement in self.starts.values() for worker in placement}
-        touched = touched_now | {worker.node for placement in self.keeps.values() for worker in placement}
+        """Starts and joining workers fit beside all that hold devices now; these and keeps fit when those who
+        leave are gone.
+        """
+        held = {name: job.placement for name, job in self.staying.items()}
+        now = [*self._given(held), *self._given(self.leaving, but=held)]
+        now += [*self._given(self.starts), *self._given(self.joining)]
+        later = [*self._given(self.after), *self._given(self.starts), *self._given(self.keeps)]
+        touched_now = _nodes_of(self.starts) | _nodes_of(self.joining)
         yield from (f"now: {problem}" for problem in self._overuse(now, touched_now))
-        yield from (f"later: {problem}" for problem in self._overuse(later, touched))
+        yield from (
+            f"later: {problem}" for problem in self._overuse(later, touched_now | _nodes_of(self.keeps))
+        )
 
     def check_limits(self) -> Iterator[str]:
-        """No queue that a start or a keep goes to, nor any above it, is over its limit, now or later."""
-        staying, leaving = self._usage(self.staying.values()), self._usage(self.leaving)
-        starting, keeping = self._requested(self.starts), self._requested(self.keeps)
+        """No queue that a start, a joining worker or a keep goes to, nor any above it, is over its limit, now
+        or later.
+        """
+        staying, leaving = self._usage(self.after), self._usage(self.leaving)
+        starting, keeping = self._usage(self.starts), self._usage(self.keeps)
+        joining = self._usage(self.joining)
         for path, queue in self.queues.items():
-            limit = queue.limit_milli
+            limit, granted = queue.limit_milli, starting[path] + joining[path]
             if limit is None:
                 continue
             held = staying[path] + starting[path]
-            if starting[path] and held + leaving[path] > limit:
+            if granted and held + leaving[path] > limit:
                 yield f"{path}: {held + leaving[path]} milli are used, the limit is {limit}"
-            if starting[path] + keeping[path] and held + keeping[path] > limit:
+            if granted + keeping[path] and held + keeping[path] > limit:
                 yield f"{path}: {held + keeping[path]} milli are promised, the limit is {limit}"
 
     def check_victims(self) -> Iterator[str]:
         """Every victim may be evicted for its beneficiary, and what it frees is kept for that one."""
         for eviction in self.plan.evictions:
             victim, winner = self.jobs[eviction.job], self.jobs[eviction.beneficiary]
+            if victim is winner:
+                yield from self._withdrawal_problems(eviction)
+                continue
             pair = f"{victim.id} for {winner.id}"
-            if victim.phase is not JobPhase.PLACED or not victim.preemptible:
-                yield f"{pair}: may not be evicted"
-            if winner.id not in self.keeps:
-                yield f"{pair}: nothing is kept"
             is_own = eviction.kind is EvictionKind.PREEMPT
             if is_own != (victim.queue == winner.queue):
                 yield f"{pair}: not by that right"
             if is_own and victim.priority >= winner.priority:
                 yield f"{pair}: its priority is not lower"
+            yield from (f"{pair}: {problem}" for problem in self._victim_problems(victim, winner))
+        yield from self._shrink_problems()
         yield from self._unlawful_reclaims()
 
     def check_reasons(self) -> Iterator[str]:
@@ -107,18 +148,78 @@ class _Books:
         yield from (f"{name} waits without a reason" for name in sorted(waiting - self.plan.reasons.keys()))
         yield from (f"{name} has a reason" for name in sorted(self.plan.reasons.keys() - waiting))
 
-    def _leaves(self, job: Job) -> bool:
-        return job.phase is JobPhase.LEAVING or job.id in self.evicted
+    def _leavers(self, job: Job) -> Placement:
+        """What of the job's devices is being freed."""
+        if job.phase is JobPhase.LEAVING or job.id in self.evicted:
+            return job.placement + job.releasing
+        return _without(job.placement, self.after.get(job.id, job.placement)) + job.releasing
 
-    def _given(self, placements: Mapping[JobId, Placement]) -> Iterator[tuple[Worker, Shape]]:
+    def _awaits_members(self, job: Job) -> bool:
+        """Whether places are kept for members that a gang has lost, or for one that leaves as it lost
+        some.
+        """
+        return job.phase is JobPhase.LEAVING or (job.phase is JobPhase.PLACED and job.num_missing > 0)
+
+    def _withdrawal_problems(self, eviction: Evict) -> Iterator[str]:
+        job = self.jobs[eviction.job]
+        is_incomplete = eviction.kind is EvictionKind.INCOMPLETE and job.num_missing > 0
+        if not (is_incomplete or eviction.kind is EvictionKind.MAINTENANCE):
+            yield f"{job.id} leaves for no reason"
+
+    def _victim_problems(self, victim: Job, winner: Job) -> Iterator[str]:
+        if victim.phase is not JobPhase.PLACED or not victim.preemptible:
+            yield "may not be evicted"
+        if winner.id not in self.keeps.keys() | self.starts.keys() | self.changes.keys():
+            yield "nothing is kept"
+
+    def _shrink_problems(self) -> Iterator[str]:
+        """Surplus gives way by the same rights, and by policy to equals of its queue, which may also run."""
+        shares = self.plan.policy.shares_surplus
+        for change in self.plan.resizes:
+            if change.beneficiary is None or change.job not in self.staying:
+                continue
+            job, winner = self.jobs[change.job], self.jobs[change.beneficiary]
+            pair = f"{job.id} for {winner.id}"
+            if winner.phase is JobPhase.PLACED and not winner.num_missing:
+                if not shares or self.plan.policy.growth is not Growth.MOST or not winner.is_elastic:
+                    yield f"{pair}: surplus does not move"
+            else:
+                yield from (f"{pair}: {problem}" for problem in self._victim_problems(job, winner))
+            if job.queue == winner.queue and job.priority >= winner.priority + shares:
+                yield f"{pair}: its priority is not lower"
+
+    def _given(
+        self, placements: Mapping[JobId, Placement], *, but: Mapping[JobId, Placement] = MappingProxyType({})
+    ) -> Iterator[tuple[Worker, Shape]]:
         for name, placement in placements.items():
             if name in self.jobs:
-                yield from ((worker, shape_of(self.jobs[name])) for worker in placement)
+                workers = _without(placement, but.get(name, ()))
+                yield from ((worker, shape_of(self.jobs[name])) for worker in workers)
 
     def _gang_problems(self, job: Job, placement: Placement) -> Iterator[str]:
-        if len(placement) != job.num_workers:
-            yield f"{len(placement)} of {job.num_workers} workers"
-        for worker in placement:
+        yield from self._size_problems(job, placement)
+        yield from self._place_problems(job, placement, placement)
+        if job.accelerators_milli and job.least_workers % job.group_workers == 0:
+            yield from self._group_problems(placement, job.group_workers)
+
+    def _group_problems(self, placement: Placement, size: int) -> Iterator[str]:
+        groups = [placement[first : first + size] for first in range(0, len(placement), size)]
+        for group in groups if size > 1 else ():
+            links = {link for worker in group for link in self._domains(worker, LINK_LEVEL)}
+            if len(links) != 1 or None in links:
+                yield "a tensor group is not inside one link domain"
+
+    def _size_problems(self, job: Job, placement: Placement) -> Iterator[str]:
+        size, most = len(placement), job.num_workers
+        if self.plan.policy.growth is Growth.MOST:
+            most = job.most_workers
+        is_whole = size == job.least_workers or size % (job.step_workers if job.is_elastic else 1) == 0
+        if not job.least_workers <= size <= most or not is_whole:
+            yield f"{size} of {job.num_workers} workers"
+
+    def _place_problems(self, job: Job, placement: Placement, joining: Placement) -> Iterator[str]:
+        """What is wrong with a gang's place, and with those of its workers that are not there yet."""
+        for worker in joining:
             yield from self._worker_problems(job, worker)
         nodes = [self.nodes[worker.node] for worker in placement if worker.node in self.nodes]
         if len({node.accelerator_type for node in nodes}) > 1 and (job.accelerators_milli or job.types):
@@ -170,19 +271,12 @@ class _Books:
             if cpus[node.name] > node.cpus_milli or memory[node.name] > node.memory_bytes:
                 yield f"{node.name} has too few processors or too little memory"
 
-    def _usage(self, jobs: Iterable[Job]) -> dict[QueuePath, int]:
+    def _usage(self, placements: Mapping[JobId, Placement]) -> dict[QueuePath, int]:
         usage: dict[QueuePath, int] = defaultdict(int)
-        for job in jobs:
-            for path in self._upwards(job.queue):
-                usage[path] += held_milli(job)
+        for name, placement in placements.items():
+            for path in self._upwards(self.jobs[name].queue) if name in self.jobs else ():
+                usage[path] += len(placement) * self.jobs[name].accelerators_milli
         return usage
-
-    def _requested(self, placements: Mapping[JobId, Placement]) -> dict[QueuePath, int]:
-        requested: dict[QueuePath, int] = defaultdict(int)
-        for job in (self.jobs[name] for name in placements if name in self.jobs):
-            for path in self._upwards(job.queue):
-                requested[path] += job.total_milli
-        return requested
 
     def _upwards(self, path: QueuePath) -> list[QueuePath]:
         chain: list[QueuePath] = []
@@ -194,32 +288,47 @@ class _Books:
 
     def _unlawful_reclaims(self) -> Iterator[str]:
         """A claimant's queue ends within its guarantee; a victim's is above its own until the last one."""
-        reclaims = [each for each in self.plan.evictions if each.kind is EvictionKind.RECLAIM]
-        claimants = {each.beneficiary: self.jobs[each.beneficiary] for each in reclaims}
-        for path in sorted({job.queue for job in claimants.values()}):
-            wanted = [job.total_milli for job in claimants.values() if job.queue == path]
-            yield from self._claims_beyond(path, wanted)
-        for path in sorted({self.jobs[each.job].queue for each in reclaims}):
-            victims = [
-                held_milli(self.jobs[each.job]) for each in reclaims if self.jobs[each.job].queue == path
-            ]
-            if sum(victims) - max(victims) >= self._most_used(path) - self._guarantee(path):
+        losses = list(self._reclaimed())
+        for path in sorted({self.jobs[winner].queue for _, winner, _ in losses}):
+            claimants = {winner for _, winner, _ in losses if self.jobs[winner].queue == path}
+            yield from self._claims_beyond(path, [self._wanted(self.jobs[name]) for name in claimants])
+        for path in sorted({self.jobs[victim].queue for victim, _, _ in losses}):
+            amounts = [amount for victim, _, amount in losses if self.jobs[victim].queue == path]
+            if sum(amounts) - max(amounts) >= self._most_used(path) - self._guarantee(path):
                 yield f"{path} loses more than it holds beyond its guarantee"
 
+    def _reclaimed(self) -> Iterator[tuple[JobId, JobId, int]]:
+        """Who loses how much to whom of another queue: whole jobs, and surplus in its pieces."""
+        for each in self.plan.evictions:
+            if each.kind is EvictionKind.RECLAIM:
+                yield each.job, each.beneficiary, held_milli(self.jobs[each.job])
+        for change in self.plan.resizes:
+            job = self.jobs[change.job]
+            winner = job if change.beneficiary is None else self.jobs[change.beneficiary]
+            if winner.queue != job.queue:
+                lost, step = len(_without(job.placement, change.placement)), step_of(job)
+                yield from ((job.id, winner.id, step * job.accelerators_milli) for _ in range(lost // step))
+
+    def _wanted(self, job: Job) -> int:
+        """What the job needs to start, or a gang that lost members to be whole again."""
+        return job.num_missing * job.accelerators_milli if job.placement else job.total_milli
+
     def _claims_beyond(self, path: QueuePath, wanted: list[int]) -> Iterator[str]:
-        staying = self._usage(self.staying.values())[path]
+        before_growth = {
+            name: _without(placement, self.joining.get(name, ())) for name, placement in self.after.items()
+        }
+        staying = self._usage(before_growth)[path]
         before = staying + self._usage(self.leaving)[path]
         if before + max(wanted) > self._guarantee(path) or staying + sum(wanted) > self._guarantee(path):
             yield f"{path} reclaims beyond its guarantee"
 
     def _most_used(self, path: QueuePath) -> int:
         """What the queue holds at most while the plan is made: with all starts, also those that gave way."""
-        evicted = [self.jobs[name] for name in self.evicted]
-        held = self._usage([*self.staying.values(), *evicted])[path]
+        held = {job.id: job.placement for job in self.jobs.values() if job.phase is JobPhase.PLACED}
         gave_way = sum(
             self.jobs[n].total_milli for n in self.plan.gave_way if path in self._upwards(self.jobs[n].queue)
         )
-        return held + self._requested(self.starts)[path] + gave_way
+        return self._usage(held)[path] + self._usage(self.starts)[path] + gave_way
 
     def _guarantee(self, path: QueuePath) -> int:
         """The queue's own, or what its children are guaranteed if that is more."""
@@ -228,9 +337,19 @@ class _Books:
         return max(own, sum(self._guarantee(child) for child in children))
 
 
-def _held(jobs: Iterable[Job]) -> Iterator[tuple[Worker, Shape]]:
-    for job in jobs:
-        yield from ((worker, shape_of(job)) for worker in job.placement)
+def _without(placement: Placement, others: Placement) -> Placement:
+    """The workers of a placement less the others, of which several may stand alike."""
+    left, found = Counter(others), []
+    for worker in placement:
+        if left[worker]:
+            left[worker] -= 1
+        else:
+            found.append(worker)
+    return tuple(found)
+
+
+def _nodes_of(placements: Mapping[JobId, Placement]) -> set[NodeName]:
+    return {worker.node for placement in placements.values() for worker in placement}
 
 
 def _link(node: Node, device: int) -> str | None:

@@ -90,30 +90,92 @@ def _placed(draw: st.DrawFn, row: Job, place: Placement) -> Job:
     )
 
 
+@st.composite
+def elastic_jobs(draw: st.DrawFn, name: str) -> Job:
+    """A gang of one to six small workers, in steps of one or two."""
+    row = draw(jobs(name))
+    step = draw(st.sampled_from([1, 1, 2]))
+    least = step * draw(st.integers(1, 2))
+    return replace(
+        row,
+        accelerators_milli=draw(st.sampled_from([1000, 1000, 2000, 0])),
+        num_workers=draw(st.integers(1, 5)),
+        min_workers=least,
+        max_workers=least + step * draw(st.integers(0, 2)),
+        step_workers=step,
+        restart_cost_ms=draw(st.sampled_from([0, 30_000, 3_600_000])),
+        speeds=draw(st.sampled_from([(), ((1, 1000), (2, 1900), (4, 2500))])),
+        remaining_ms=draw(st.sampled_from([None, 60_000, 6_000_000])),
+    )
+
+
+@st.composite
+def elastic_snapshots(draw: st.DrawFn, *, num_waiting: int = 4) -> Snapshot:
+    """The same with elastic jobs of all sizes among them, gangs that lost workers, and workers that leave."""
+    rows, placed = draw(nodes()), list[Job]()
+    for number in range(draw(st.integers(0, 6))):
+        row = draw(st.one_of(elastic_jobs(f"r{number}"), jobs(f"r{number}")))
+        size = draw(st.integers(row.least_workers, row.most_workers))
+        place = brute.any_place(rows, placed, replace(row, num_workers=size))
+        if place is not None:
+            placed.append(draw(_changing(draw(_placed(row, place)))))
+    names = [f"w{number}" for number in range(draw(st.integers(0, num_waiting)))]
+    waiting = [draw(st.one_of(elastic_jobs(name), jobs(name))) for name in names]
+    return snapshot(rows, [*placed, *waiting], draw(queues()))
+
+
+@st.composite
+def _changing(draw: st.DrawFn, row: Job) -> Job:
+    """Now and then some ranks are lost, or leave just now."""
+    num = draw(st.sampled_from([0, 0, 0, 0, 1, 2]))
+    if row.phase is not JobPhase.PLACED or num >= len(row.placement) or not num:
+        return row
+    if row.is_elastic and draw(st.booleans()):
+        return replace(row, placement=row.placement[:-num], releasing=row.placement[-num:])
+    return replace(row, placement=row.placement[:-num], num_missing=num)
+
+
 def carried_out(rows: Snapshot, plan: Plan, *, now_ms: int) -> Snapshot:
-    """The snapshot after a plan: starts placed, victims leaving, keeps noted."""
+    """The snapshot after a plan: starts placed, victims leaving, gangs changed, keeps noted."""
     starts = {start.job: start.placement for start in plan.starts}
     keeps = {keep.job: keep.placement for keep in plan.keeps}
     evicted = {eviction.job for eviction in plan.evictions}
+    changes = {change.job: change.placement for change in (*plan.resizes, *plan.repairs)}
 
     def after(row: Job) -> Job:
+        row = replace(row, kept=keeps.get(row.id, ()))
         if row.id in starts:
             placement: Placement = starts[row.id]
             return replace(row, phase=JobPhase.PLACED, placement=placement, placed_at_ms=now_ms, kept=())
         if row.id in evicted:
             return replace(row, phase=JobPhase.LEAVING)
-        return replace(row, kept=keeps.get(row.id, ()))
+        if row.id in changes:
+            return _changed(row, changes[row.id])
+        return row
 
     return replace(rows, jobs=tuple(after(row) for row in rows.jobs))
+
+
+def _changed(row: Job, placement: Placement) -> Job:
+    """The gang with these workers: the others are leaving."""
+    left = list(placement)
+    releasing = []
+    for worker in row.placement:
+        if worker in left:
+            left.remove(worker)
+        else:
+            releasing.append(worker)
+    return replace(row, placement=placement, releasing=(*row.releasing, *releasing), num_missing=0)
 
 
 def gone(rows: Snapshot) -> Snapshot:
     """The snapshot when everyone who leaves is gone, back among those who wait."""
 
     def after(row: Job) -> Job:
+        row = replace(row, releasing=())
         if row.phase is not JobPhase.LEAVING:
             return row
-        return replace(row, phase=JobPhase.WAITING, placement=(), placed_at_ms=None)
+        return replace(row, phase=JobPhase.WAITING, placement=(), placed_at_ms=None, num_missing=0)
 
     return replace(rows, jobs=tuple(after(row) for row in rows.jobs))
 

@@ -25,7 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         module.add_arguments(command)
     args = parser.parse_args(arguments)
-    return COMMANDS[args.command].run(args)
+    status: int = COMMANDS[args.command].run(args)
+    return status
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from jobs import serializers as shapes
 from jobs.job_filters import FILTERS, filtered_jobs
 from jobs.models import Job
 from jobs.parsers import StrictJsonParser, XYamlParser, YamlParser, mapping_of, submitted
-from jobs.rendering import job_detail_json, job_json, reason_json
+from jobs.rendering import eta_json, job_detail_json, job_json, reason_json
 from jobs.selectors import attempts_of, get_job, newest_attempts
 from jobs.services.change import change_priority, clone_document
 from jobs.services.preview import Preview, preview_job
@@ -183,7 +183,7 @@ def _preview_json(preview: Preview) -> dict[str, Any]:
     details = [{"path": item.path, "problem": str(item.problem)} for item in preview.problems]
     if not preview.is_valid:
         return {"valid": False, "details": details, "predicted": None}
-    reason = preview.reason
+    reason, eta = preview.reason, preview.eta
     stored = {"code": reason.code, "params": dict(reason.params), "help": reason.help} if reason else None
     return {
         "valid": True,
@@ -192,6 +192,7 @@ def _preview_json(preview: Preview) -> dict[str, Any]:
             "starts_now": preview.starts_now,
             "reason": reason_json(stored) if stored else None,
             "predicted_start": preview.starts_at,
+            "eta": eta_json({"at_ms": eta.at_ms, "basis": eta.basis}) if eta else None,
         },
     }
 

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path, re_path
 
-from jobs import api, cluster_api, job_parts_api, logs_api, queues_api, runtime_urls
+from jobs import api, arrays_api, cluster_api, job_parts_api, logs_api, planning_api, queues_api, runtime_urls
 
 ACTS = "|".join(sorted(api.ACTS))
 JOB = "(?P<job_id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
@@ -29,12 +29,19 @@ api_urlpatterns: list[URLPattern | URLResolver] = [
     path("jobs/<uuid:job_id>/explain", job_parts_api.JobExplanation.as_view(), name="api-job-explain"),
     path("jobs/<uuid:job_id>/metrics", job_parts_api.JobMetrics.as_view(), name="api-job-metrics"),
     path("jobs/<uuid:job_id>/logs", logs_api.JobLog.as_view(), name="api-job-logs"),
+    path("arrays/<uuid:array_id>", arrays_api.ArrayDetail.as_view(), name="api-array"),
+    path("arrays/<uuid:array_id>/cancel", arrays_api.ArrayCancel.as_view(), name="api-array-cancel"),
     path("queues", queues_api.QueueList.as_view(), name="api-queues"),
+    path("queues/<path:path>/forecast", planning_api.QueueForecast.as_view(), name="api-queue-forecast"),
     path("queues/<path:path>", queues_api.QueueDetail.as_view(), name="api-queue"),
     path("cluster/nodes", cluster_api.NodeList.as_view(), name="api-nodes"),
     path("cluster/topology", cluster_api.TopologyTree.as_view(), name="api-topology"),
     path("cluster/utilisation", cluster_api.Utilisation.as_view(), name="api-utilisation"),
     path("nodes/<str:name>/cordon", cluster_api.NodeCordon.as_view(), name="api-node-cordon"),
+    path("nodes/<str:name>/drain", cluster_api.NodeDrain.as_view(), name="api-node-drain"),
+    path("simulate", planning_api.Simulate.as_view(), name="api-simulate"),
+    path("policy", planning_api.PolicyDetail.as_view(), name="api-policy"),
+    path("plans", planning_api.PlanList.as_view(), name="api-plans"),
     path("nodes/<str:name>/uncordon", cluster_api.NodeUncordon.as_view(), name="api-node-uncordon"),
     path("schema/job", api.JobSchema.as_view(), name="api-schema-job"),
 ]

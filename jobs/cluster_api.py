@@ -17,6 +17,7 @@ from cluster.services import cordon_node, uncordon_node
 from jobs import serializers as shapes
 from jobs.parsers import StrictJsonParser, mapping_of
 from jobs.selectors import visible_jobs
+from jobs.services.drain import drain_node
 from jobs.snapshot import devices_used
 from jobs.spec_reading import Reading
 from jobs.units import render_milli
@@ -81,15 +82,34 @@ class NodeCordon(APIView):
     def post(self, request: Request, name: str) -> Response:
         """Give the node no new work; what runs there goes on. For platform admins."""
         user = reader_of(request)
-        reading = Reading()
-        body = reading.mapping(mapping_of(request), "", known=("reason",))
-        reason = reading.text(body.get("reason") or None, "reason", max_length=300)
-        if reading.problems:
-            raise Invalid(details=reading.problems)
         cordon_node(
-            user=user, name=name, reason=reason or "", address=client_address(request), now=timezone.now()
+            user=user,
+            name=name,
+            reason=_reason(request),
+            address=client_address(request),
+            now=timezone.now(),
         )
         return Response(_node(user, name))
+
+
+class NodeDrain(APIView):
+    """Emptying a node."""
+
+    parser_classes = [StrictJsonParser]
+
+    @extend_schema(
+        operation_id="nodes_drain", request=shapes.CordonShape, responses=shapes.DrainShape, tags=["cluster"]
+    )
+    def post(self, request: Request, name: str) -> Response:
+        """Cordon the node and have its jobs save, leave and go on elsewhere. For platform admins."""
+        told = drain_node(
+            user=reader_of(request),
+            name=name,
+            reason=_reason(request),
+            address=client_address(request),
+            now=timezone.now(),
+        )
+        return Response({"node": name, "num_leaving": len(told)})
 
 
 class NodeUncordon(APIView):
@@ -103,6 +123,15 @@ class NodeUncordon(APIView):
         user = reader_of(request)
         uncordon_node(user=user, name=name, address=client_address(request), now=timezone.now())
         return Response(_node(user, name))
+
+
+def _reason(request: Request) -> str:
+    reading = Reading()
+    body = reading.mapping(mapping_of(request), "", known=("reason",))
+    reason = reading.text(body.get("reason") or None, "reason", max_length=300)
+    if reading.problems:
+        raise Invalid(details=reading.problems)
+    return reason or ""
 
 
 def _nodes(user: User) -> list[dict[str, Any]]:

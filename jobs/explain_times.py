@@ -1,4 +1,4 @@
-"""When a waiting job is expected to start, in words: the moment in the reader's zone, and what it rests on."""
+"""When a waiting job is expected to start, in words: the moment in the reader's zone, its basis."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

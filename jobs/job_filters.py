@@ -26,6 +26,7 @@ FILTERS = [
     OpenApiParameter(
         "search", str, description="A part of the name, or of an id: four digits or more of its beginning."
     ),
+    OpenApiParameter("array", str, description="The id of an array: only its jobs."),
     OpenApiParameter("mine", bool, description="Only the caller's own."),
     OpenApiParameter("limit", int, description="Jobs per page, at most 200."),
     OpenApiParameter("cursor", str, description="From `next` of the page before."),
@@ -44,9 +45,18 @@ def filtered_jobs(request: Request) -> QuerySet[Job]:
         jobs = jobs.filter(team__slug=team)
     if owner := params.get("owner"):
         jobs = jobs.filter(owner__username=owner)
+    if array := params.get("array"):
+        jobs = jobs.filter(array_id=_array_id(array))
     if search := params.get("search", "").strip():
         jobs = jobs.filter(_matches(search[:LONGEST_SEARCH]))
     return jobs.filter(owner=user) if flag(request, "mine") else jobs
+
+
+def _array_id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise Invalid(details=[Problem("array", _("is not an id"))]) from None
 
 
 def _known(states: list[str]) -> list[str]:

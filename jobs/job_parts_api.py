@@ -26,7 +26,15 @@ from jobs import serializers as shapes
 from jobs.lifecycle import State
 from jobs.models import Attempt, Job
 from jobs.query_params import integer
-from jobs.rendering import attempt_json, checkpoint_json, event_json, job_reason, output_json
+from jobs.rendering import (
+    attempt_json,
+    checkpoint_json,
+    eta_json,
+    event_json,
+    job_reason,
+    output_json,
+    planned_json,
+)
 from jobs.selectors import ahead_of, attempts_of, get_job
 from jobs.units import render_milli
 from telemetry.selectors import latest, series
@@ -120,7 +128,16 @@ class JobExplanation(APIView):
         job = get_job(reader_of(request), job_id)
         reason = job_reason(job, attempts_of(job).first(), now=timezone.now())
         ahead = ahead_of(job) if job.state == State.QUEUED else None
-        return Response({"state": job.state, "reason": reason, "ahead": ahead, "queue": _standing(job)})
+        return Response(
+            {
+                "state": job.state,
+                "reason": reason,
+                "eta": eta_json(job.eta) if job.eta else None,
+                "planned": planned_json(job),
+                "ahead": ahead,
+                "queue": _standing(job),
+            }
+        )
 
 
 class JobMetrics(APIView):

@@ -22,6 +22,19 @@ class JobState(models.TextChoices):
     CANCELLED = "cancelled"
 
 
+class JobArray(models.Model):
+    """One submission that became several jobs, one for each combination of values. Never changed."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=120)
+    team = models.ForeignKey("accounts.Team", models.PROTECT, related_name="+")
+    owner = models.ForeignKey("accounts.User", models.PROTECT, related_name="+")
+    spec = models.JSONField()  # the whole document, with its lists
+    size = models.PositiveIntegerField()
+    cap = models.PositiveIntegerField(null=True)  # how many of its jobs may hold devices at once
+    submitted_at = models.DateTimeField()
+
+
 class Job(models.Model):
     """What a user submitted, and how far it is. Amounts are per worker."""
 
@@ -33,7 +46,11 @@ class Job(models.Model):
     code = models.ForeignKey("artifacts.CodeArchive", models.PROTECT, null=True, related_name="+")
     spec = models.JSONField()  # the whole document, normalised
     priority = models.PositiveIntegerField()
-    num_workers = models.PositiveIntegerField()
+    num_workers = models.PositiveIntegerField()  # that are wanted now; what an attempt got is its placement
+    min_workers = models.PositiveIntegerField(null=True)  # of an elastic gang; None: rigid
+    max_workers = models.PositiveIntegerField(null=True)
+    array = models.ForeignKey(JobArray, models.PROTECT, null=True, related_name="jobs")
+    array_values = models.JSONField(null=True)  # its combination
     accelerators_milli = models.PositiveIntegerField()
     cpus_milli = models.PositiveIntegerField()
     memory_bytes = models.BigIntegerField()
@@ -55,6 +72,11 @@ class Job(models.Model):
 
     reason = models.JSONField(null=True)  # scheduling.Reason while it waits
     kept = models.JSONField(default=list)  # scheduling.Placement that is being freed for it
+    eta = models.JSONField(null=True)  # scheduling.Eta while it waits
+    reserved = models.JSONField(null=True)  # scheduling.Reservation, if the plan holds a place and a time
+    predicted_ms = models.BigIntegerField(null=True)  # run time of an attempt, from how such jobs ran before
+    attained_milli_ms = models.BigIntegerField(default=0)  # service of its ended attempts
+    changed_xid = models.BigIntegerField(default=0, editable=False)  # written by a trigger: `jobs.live`
     step = models.BigIntegerField(null=True)  # steps completed, as last reported
     total_steps = models.BigIntegerField(null=True)
     saved_at = models.DateTimeField(null=True)  # its newest whole checkpoint
@@ -69,6 +91,7 @@ class Job(models.Model):
         indexes = [
             models.Index(fields=["team", "-submitted_at", "id"], name="job_list"),
             models.Index(fields=["state"], condition=~Q(state__in=TERMINAL), name="job_live"),
+            models.Index(fields=["changed_xid"], name="job_changed"),
         ]
         constraints = [
             models.CheckConstraint(
@@ -114,3 +137,48 @@ class Attempt(models.Model):
                 fields=["job"], condition=Q(ended_at__isnull=True), name="attempt_live_once"
             ),
         ]
+
+
+class Dependency(models.Model):
+    """A job starts only after another one has ended; `services.dependencies` says how it may end."""
+
+    job = models.ForeignKey(Job, models.CASCADE, related_name="dependencies")
+    on = models.ForeignKey(Job, models.CASCADE, related_name="dependents")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["job", "on"], name="dependency_once")]
+
+
+class SchedulingPolicy(models.Model):
+    """The one row (id 1) about how the live engine decides. Absent: the defaults, which are the columns'."""
+
+    order = models.CharField(max_length=20, default="fair_share")
+    packing = models.CharField(max_length=20, default="consolidate")
+    runtimes = models.CharField(max_length=20, default="predictions")
+    num_reservations = models.PositiveIntegerField(default=4)
+    min_runtime_seconds = models.PositiveIntegerField(default=0)
+    max_evictions = models.PositiveIntegerField(null=True)
+    shares_surplus = models.BooleanField(default=False)
+    takes_later_type = models.BooleanField(default=True)
+    keep_plans_days = models.PositiveIntegerField(default=7)
+
+
+class PlanRecord(models.Model):
+    """One plan of the live engine, in numbers. Plans in a row that say the same are one record."""
+
+    at = models.DateTimeField()
+    last_at = models.DateTimeField()  # of the last plan that said the same
+    num_plans = models.PositiveIntegerField(default=1)
+    duration_ms = models.FloatField()  # of deciding alone; of the slowest of them
+    policy = models.JSONField()
+    num_jobs = models.PositiveIntegerField()  # in the snapshot
+    num_waiting = models.PositiveIntegerField()
+    num_starts = models.PositiveIntegerField()
+    num_evictions = models.PositiveIntegerField()
+    num_resizes = models.PositiveIntegerField()
+    num_keeps = models.PositiveIntegerField()
+    num_dropped = models.PositiveIntegerField()  # decisions that lost their race
+    reservations = models.JSONField(default=list)
+
+    class Meta:
+        indexes = [models.Index(fields=["-at"], name="plan_newest")]

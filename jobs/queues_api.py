@@ -24,7 +24,7 @@ from quotas.selectors import QueueRow, queue_by_path, queue_tree
 from quotas.services import create_queue, set_quota
 from refusals import Invalid
 
-QUOTA_KEYS = ("guarantee", "limit", "weight", "max_priority")
+QUOTA_KEYS = ("guarantee", "limit", "weight", "max_priority", "user_limit", "type_guarantees", "type_limits")
 _MOST = 2**31 - 1
 
 
@@ -55,7 +55,7 @@ class QueueList(APIView):
         if body.get("path") is None:
             reading.refuse("path", _("is required"))
         slug = reading.text(body.get("team"), "team", max_length=60)
-        quota = _quota(reading, body)
+        quota = read_quota(reading, body)
         _raise(reading)
         create_queue(
             user=user,
@@ -94,28 +94,31 @@ class QueueDetail(APIView):
         """Change its quota. Below what is in use it stops nothing, but admits nothing until use is less."""
         user = reader_of(request)
         reading = Reading()
-        given = _quota(reading, reading.mapping(mapping_of(request), "", known=QUOTA_KEYS))
+        given = read_quota(reading, reading.mapping(mapping_of(request), "", known=QUOTA_KEYS))
         _raise(reading)
         queue = queue_by_path(user, path)
         present = {
             "guarantee_milli": queue.guarantee_milli,
             "limit_milli": queue.limit_milli,
             "weight": queue.weight,
-            "max_priority": queue.max_priority,
         }
         changed = present | given
         set_quota(user=user, path=path, address=client_address(request), now=timezone.now(), **changed)
         return Response(_one(user, path))
 
 
-def _quota(reading: Reading, body: Mapping[str, object]) -> dict[str, Any]:
-    """The given ones of a quota's numbers, under the service's names. `limit: null` means no limit."""
+def read_quota(reading: Reading, body: Mapping[str, object]) -> dict[str, Any]:
+    """The given ones of a quota's numbers, under the service's names. A limit of null means none."""
     quota: dict[str, Any] = {}
-    for key in ("guarantee", "limit"):
-        if key in body and not (key == "limit" and body[key] is None):
-            quota[f"{key}_milli"] = _milli(reading, body[key], key)
-        elif key in body:
-            quota["limit_milli"] = None
+    for key in ("guarantee", "limit", "user_limit"):
+        if key in body:
+            is_none = key != "guarantee" and body[key] is None
+            quota[f"{key}_milli"] = None if is_none else _milli(reading, body[key], key)
+    for key in ("type_guarantees", "type_limits"):
+        if key in body:
+            given = body[key] or {}
+            amounts = reading.mapping(given, key, known=given if isinstance(given, dict) else ())
+            quota[key] = {name: _milli(reading, value, f"{key}.{name}") for name, value in amounts.items()}
     for key in ("weight", "max_priority"):
         if key in body:
             quota[key] = reading.integer(body[key], key, low=0, high=_MOST, default=1)
@@ -153,6 +156,9 @@ def _row_json(
         "limit": None if row.limit_milli is None else render_milli(row.limit_milli),
         "weight": row.weight,
         "max_priority": row.max_priority,
+        "user_limit": None if row.user_limit_milli is None else render_milli(row.user_limit_milli),
+        "type_guarantees": {name: render_milli(amount) for name, amount in row.type_guarantees.items()},
+        "type_limits": {name: render_milli(amount) for name, amount in row.type_limits.items()},
         "used": render_milli(row.used_milli),
         "borrowed": render_milli(row.borrowed_milli),
         "pending": sum(counts.get(queue_id, {}).get("pending", 0) for queue_id in subtree),

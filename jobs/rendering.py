@@ -15,6 +15,7 @@ from jobs.explain import (
     reason_sentence,
 )
 from jobs.explain_causes import backoff_sentence
+from jobs.explain_times import eta_sentence, moment_of
 from jobs.lifecycle import Cause, State
 from jobs.models import Attempt, Job
 from jobs.units import render_milli
@@ -37,6 +38,9 @@ def job_json(job: Job, attempt: Attempt | None, *, now: datetime) -> Json:
         "changed_by": job.changed_by.username if job.changed_by else None,
         "priority": job.priority,
         "workers": job.num_workers,
+        "min_workers": job.min_workers,
+        "max_workers": job.max_workers,
+        "array": array_json(job),
         "resources": {
             "accelerators": render_milli(job.accelerators_milli),
             "cpus": render_milli(job.cpus_milli),
@@ -47,6 +51,7 @@ def job_json(job: Job, attempt: Attempt | None, *, now: datetime) -> Json:
         "step": job.step,
         "total_steps": job.total_steps,
         "reason": job_reason(job, attempt, now=now),
+        "eta": eta_json(job.eta) if job.eta else None,
         "submitted_at": job.submitted_at,
         "changed_at": job.changed_at,
         "first_started_at": job.first_started_at,
@@ -63,7 +68,43 @@ def job_detail_json(job: Job, attempts: list[Attempt], *, now: datetime) -> Json
     """A job with its document and, once it has ended, what it came to. `attempts`: all, the newest first."""
     newest = attempts[0] if attempts else None
     summary = summary_json(job, attempts) if job.finished_at else None
-    return {**job_json(job, newest, now=now), "spec": job.spec, "summary": summary}
+    return {
+        **job_json(job, newest, now=now),
+        "spec": job.spec,
+        "depends_on": dependencies_json(job),
+        "planned": planned_json(job),
+        "summary": summary,
+    }
+
+
+def array_json(job: Job) -> Json | None:
+    """Which array the job is of, and by which values it differs from the others."""
+    return {"id": str(job.array_id), "values": job.array_values} if job.array_id else None
+
+
+def dependencies_json(job: Job) -> list[Json]:
+    """The jobs that have to end first, and how far they are."""
+    others = job.dependencies.order_by("on_id").values_list("on_id", "on__state")
+    return [{"id": str(job_id), "state": state} for job_id, state in others]
+
+
+def eta_json(eta: Mapping[str, Any]) -> Json:
+    """A `scheduling.Eta` as it is stored, with its sentence."""
+    at = None if eta["at_ms"] is None else moment_of(eta["at_ms"])
+    return {"at": at, "basis": eta["basis"], "text": eta_sentence(eta)}
+
+
+def planned_json(job: Job) -> Json | None:
+    """What the plan holds for a waiting job: devices kept for it now, and a place at a later time."""
+    if not job.kept and not job.reserved:
+        return None
+    reserved = job.reserved and {
+        "starts_at": moment_of(job.reserved["starts_at_ms"]),
+        "basis": job.reserved["basis"],
+        "accelerator_type": job.reserved["accelerator_type"],
+        "placement": job.reserved["placement"],
+    }
+    return {"kept": job.kept, "reserved": reserved}
 
 
 def summary_json(job: Job, attempts: list[Attempt]) -> Json:

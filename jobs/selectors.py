@@ -3,14 +3,24 @@
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
-from django.db.models import Count, QuerySet
+from django.db.models import BigIntegerField, Count, F, Q, QuerySet
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from accounts.selectors import teams_of
 from jobs.lifecycle import PLACED, State
-from jobs.models import Attempt, Job
+from jobs.models import Attempt, Job, JobArray
 from refusals import NotFound
+
+PLANNED_ORDER = (
+    Cast(KT("reserved__starts_at_ms"), BigIntegerField()).asc(nulls_last=True),
+    Cast(KT("eta__at_ms"), BigIntegerField()).asc(nulls_last=True),
+    F("priority").desc(),
+    F("submitted_at").asc(),
+    F("id").asc(),
+)
 
 
 def visible_jobs(user: User) -> QuerySet[Job]:
@@ -29,6 +39,14 @@ def get_job(user: User, job_id: UUID) -> Job:
     return job
 
 
+def get_array(user: User, array_id: UUID) -> JobArray:
+    """One array with a job that the user may see; `NotFound` for any other and for none alike."""
+    array = JobArray.objects.select_related("team", "owner").filter(id=array_id).first()
+    if array is None or not visible_jobs(user).filter(array=array).exists():
+        raise NotFound(kind=_("array"), id=str(array_id))
+    return array
+
+
 def newest_attempts(jobs: Iterable[Job]) -> dict[UUID, Attempt]:
     """Job id to its newest attempt, in one query; jobs that never had one are left out."""
     attempts = Attempt.objects.filter(job__in=list(jobs)).order_by("job_id", "-number").distinct("job_id")
@@ -38,6 +56,16 @@ def newest_attempts(jobs: Iterable[Job]) -> dict[UUID, Attempt]:
 def attempts_of(job: Job) -> QuerySet[Attempt]:
     """The job's attempts, the newest first."""
     return job.attempts.order_by("-number")
+
+
+def planned_jobs(user: User, path: str | None = None) -> QuerySet[Job]:
+    """The waiting jobs that the user may see, of a queue with those below it or of all, in planned order:
+    those with a reserved place first, then by expected start; where nothing bounds the wait, as they come.
+    """
+    waiting = visible_jobs(user).filter(state=State.QUEUED)
+    if path is not None:
+        waiting = waiting.filter(Q(queue__path=path) | Q(queue__path__startswith=f"{path}/"))
+    return waiting.order_by(*PLANNED_ORDER)
 
 
 def ahead_of(job: Job) -> int:

@@ -40,6 +40,44 @@ class AttemptShape(serializers.Serializer[None]):
     resumed_step = serializers.IntegerField(allow_null=True)
 
 
+class ArrayMemberShape(serializers.Serializer[None]):
+    """Which array a job is of, and its combination of values."""
+
+    id = serializers.UUIDField()
+    values = serializers.DictField()
+
+
+class EtaShape(serializers.Serializer[None]):
+    """When a waiting job is expected to start, and what that rests on: limits, prediction or unknown."""
+
+    at = serializers.DateTimeField(allow_null=True)
+    basis = serializers.CharField()
+    text = serializers.CharField()
+
+
+class ReservedShape(serializers.Serializer[None]):
+    """A future start at a place, which nobody behind may delay."""
+
+    starts_at = serializers.DateTimeField()
+    basis = serializers.CharField()
+    accelerator_type = serializers.CharField()
+    placement = WorkerShape(many=True)
+
+
+class PlannedShape(serializers.Serializer[None]):
+    """What the plan holds for a waiting job: devices that are kept for it, a place at a later time."""
+
+    kept = WorkerShape(many=True)
+    reserved = ReservedShape(allow_null=True)
+
+
+class DependencyShape(serializers.Serializer[None]):
+    """A job that has to end first."""
+
+    id = serializers.UUIDField()
+    state = serializers.CharField()
+
+
 class ResourcesShape(serializers.Serializer[None]):
     """What each worker gets."""
 
@@ -63,11 +101,15 @@ class JobShape(serializers.Serializer[None]):
     changed_by = serializers.CharField(allow_null=True)
     priority = serializers.IntegerField()
     workers = serializers.IntegerField()
+    min_workers = serializers.IntegerField(allow_null=True)
+    max_workers = serializers.IntegerField(allow_null=True)
+    array = ArrayMemberShape(allow_null=True)
     resources = ResourcesShape()
     accelerators_total = serializers.FloatField()
     step = serializers.IntegerField(allow_null=True)
     total_steps = serializers.IntegerField(allow_null=True)
     reason = ReasonShape(allow_null=True)
+    eta = EtaShape(allow_null=True)
     submitted_at = serializers.DateTimeField()
     changed_at = serializers.DateTimeField()
     first_started_at = serializers.DateTimeField(allow_null=True)
@@ -93,6 +135,8 @@ class JobDetailShape(JobShape):
     """A job with its document and, once it has ended, what it came to."""
 
     spec = serializers.DictField()
+    depends_on = DependencyShape(many=True)
+    planned = PlannedShape(allow_null=True)
     summary = SummaryShape(allow_null=True)
 
 
@@ -153,6 +197,8 @@ class ExplanationShape(serializers.Serializer[None]):
 
     state = serializers.CharField()
     reason = ReasonShape(allow_null=True)
+    eta = EtaShape(allow_null=True)
+    planned = PlannedShape(allow_null=True)
     ahead = serializers.IntegerField(allow_null=True)
     queue = QueueStandingShape()
 
@@ -190,6 +236,7 @@ class PredictionShape(serializers.Serializer[None]):
     starts_now = serializers.BooleanField()
     reason = ReasonShape(allow_null=True)
     predicted_start = serializers.DateTimeField(allow_null=True)
+    eta = EtaShape(allow_null=True)
 
 
 class PreviewShape(serializers.Serializer[None]):
@@ -204,6 +251,126 @@ class PriorityShape(serializers.Serializer[None]):
     """A change of a job."""
 
     priority = serializers.IntegerField()
+
+
+class ArrayShape(serializers.Serializer[None]):
+    """One submission that became several jobs; `states` counts them."""
+
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    team = serializers.CharField()
+    owner = serializers.CharField()
+    size = serializers.IntegerField()
+    concurrent = serializers.IntegerField(allow_null=True)
+    states = serializers.DictField()
+    spec = serializers.DictField()
+    submitted_at = serializers.DateTimeField()
+
+
+class QuestionShape(serializers.Serializer[None]):
+    """What is to be supposed; what is left out is as it is."""
+
+    jobs = serializers.ListField(child=serializers.DictField(), required=False)
+    quotas = serializers.DictField(required=False)
+    remove_nodes = serializers.ListField(child=serializers.CharField(), required=False)
+    cordon_nodes = serializers.ListField(child=serializers.CharField(), required=False)
+
+
+class SupposedShape(serializers.Serializer[None]):
+    """What becomes of a job that was supposed."""
+
+    starts_now = serializers.BooleanField()
+    reason = ReasonShape(allow_null=True)
+    eta = EtaShape(allow_null=True)
+
+
+class NamedShape(serializers.Serializer[None]):
+    """A job; null where it is another team's."""
+
+    id = serializers.UUIDField(allow_null=True)
+    name = serializers.CharField(allow_null=True)
+
+
+class EvictedShape(NamedShape):
+    """A job that would have to leave, by which right and for whom."""
+
+    kind = serializers.CharField()
+    beneficiary = serializers.CharField()
+
+
+class WaitsShape(NamedShape):
+    """A job that would wait otherwise than it does."""
+
+    reason = ReasonShape(allow_null=True)
+    eta = EtaShape(allow_null=True)
+
+
+class AnswerShape(serializers.Serializer[None]):
+    """What would happen: to the jobs supposed in their order, and to others where it differs from now."""
+
+    jobs = SupposedShape(many=True)
+    evicted = EvictedShape(many=True)
+    interrupted = NamedShape(many=True)
+    starts = NamedShape(many=True)
+    waits = WaitsShape(many=True)
+
+
+class ForecastShape(serializers.Serializer[None]):
+    """A waiting job of a queue, in planned order."""
+
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    queue = serializers.CharField()
+    priority = serializers.IntegerField()
+    accelerators_total = serializers.FloatField()
+    reason = ReasonShape(allow_null=True)
+    eta = EtaShape(allow_null=True)
+    planned = PlannedShape(allow_null=True)
+
+
+class PolicyShape(serializers.Serializer[None]):
+    """How the live engine decides."""
+
+    order = serializers.CharField()
+    packing = serializers.CharField()
+    runtimes = serializers.CharField()
+    num_reservations = serializers.IntegerField()
+    min_runtime_seconds = serializers.IntegerField()
+    max_evictions = serializers.IntegerField(allow_null=True)
+    keep_plans_days = serializers.IntegerField()
+    shares_surplus = serializers.BooleanField()
+    takes_later_type = serializers.BooleanField()
+
+
+class PlanReservationShape(ReservedShape):
+    """A reservation with its job."""
+
+    job = serializers.UUIDField()
+
+
+class PlanShape(serializers.Serializer[None]):
+    """One plan of the live engine, or several in a row that said the same."""
+
+    at = serializers.DateTimeField()
+    last_at = serializers.DateTimeField()
+    num_plans = serializers.IntegerField()
+    duration_ms = serializers.FloatField()
+    policy = serializers.DictField()
+    num_jobs = serializers.IntegerField()
+    num_waiting = serializers.IntegerField()
+    num_starts = serializers.IntegerField()
+    num_evictions = serializers.IntegerField()
+    num_resizes = serializers.IntegerField()
+    num_keeps = serializers.IntegerField()
+    num_dropped = serializers.IntegerField()
+    reservations = PlanReservationShape(many=True)
+
+
+class DrainShape(serializers.Serializer[None]):
+    """The node after a drain, and the jobs that were told to leave it."""
+
+    node = serializers.CharField()
+    num_leaving = serializers.IntegerField()
 
 
 class SubmissionShape(serializers.Serializer[None]):
@@ -222,6 +389,9 @@ class QueueShape(serializers.Serializer[None]):
     limit = serializers.FloatField(allow_null=True)
     weight = serializers.IntegerField()
     max_priority = serializers.IntegerField()
+    user_limit = serializers.FloatField(allow_null=True)
+    type_guarantees = serializers.DictField(child=serializers.FloatField())
+    type_limits = serializers.DictField(child=serializers.FloatField())
     used = serializers.FloatField()
     borrowed = serializers.FloatField()
     pending = serializers.IntegerField()
@@ -236,6 +406,9 @@ class QuotaShape(serializers.Serializer[None]):
     limit = serializers.FloatField(required=False, allow_null=True)
     weight = serializers.IntegerField(required=False)
     max_priority = serializers.IntegerField(required=False)
+    user_limit = serializers.FloatField(required=False, allow_null=True)
+    type_guarantees = serializers.DictField(child=serializers.FloatField(), required=False)
+    type_limits = serializers.DictField(child=serializers.FloatField(), required=False)
 
 
 class NewQueueShape(QuotaShape):

@@ -1,22 +1,17 @@
-"""The jobs' rows as the engine sees them, together with supply and queues: one `Snapshot` per tick."""
+"""The jobs' rows as the engine sees them. `live.py` puts them together with nodes and queues."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
-from django.db.models import Q
-
-from cluster.selectors import supply
 from jobs import models
 from jobs.lifecycle import State
 from jobs.models import Attempt
 from jobs.services.submit import Submission
-from quotas.selectors import demand
+from jobs.spec_model import Parallelism
 from scheduling.model import Job, JobId, JobPhase, NodeName, Placement, QueuePath, TopologyRule, Worker
-from scheduling.snapshot import Snapshot
 
 RESTART_COST_MS = 10_000  # what an eviction costs beside the steps since the last checkpoint
 _PHASES = {
@@ -28,29 +23,37 @@ _PHASES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """A snapshot, and the version of each job in it: a decision holds only for that version."""
+class Row:
+    """A job's row as far as the engine is concerned."""
 
-    snapshot: Snapshot
-    versions: Mapping[JobId, int]
+    job: Job
+    state: State
+    version: int
+    not_before: datetime | None
 
+    def is_aside(self, now: datetime) -> bool:
+        """Whether the engine is not to look at it: held, or in its backoff."""
+        is_early = self.not_before is not None and self.not_before > now
+        return self.state is State.HELD or (self.state is State.QUEUED and is_early)
 
-def read_snapshot(*, now: datetime) -> Reading:
-    """Everything that the engine decides on. Call it in one repeatable-read transaction."""
-    placements = _live_attempts()
-    jobs, versions = [], {}
-    for row in _decided_on(now):
-        jobs.append(_job(row, placements.get(row["id"])))
-        versions[JobId(str(row["id"]))] = row["version"]
-    return Reading(snapshot=snapshot_of(jobs), versions=versions)
-
-
-def snapshot_of(jobs: list[Job]) -> Snapshot:
-    """These jobs on the cluster and queues as they are now."""
-    return Snapshot.of(nodes=supply(), queues=demand(), jobs=jobs, levels=settings.ENV.topology_levels)
+    def depending_on(self, others: frozenset[JobId]) -> "Row":
+        """The same, to start after these jobs have ended."""
+        return replace(self, job=replace(self.job, depends_on=others)) if others else self
 
 
-def job_asked_for(submission: Submission, *, job_id: JobId, now: datetime) -> Job:
+def read_rows(*, since: int | None) -> list[Row]:
+    """The jobs that were changed by transactions from this number on, ended ones too; None: all that have not
+    ended.
+    """
+    jobs = models.Job.objects.order_by()
+    jobs = jobs.exclude(state__in=models.TERMINAL) if since is None else jobs.filter(changed_xid__gte=since)
+    rows = list(jobs.values(*_COLUMNS))
+    placed = [row["id"] for row in rows if row["state"] in models.PLACED]
+    attempts = _live_attempts(placed)
+    return [_row(row, attempts.get(row["id"])) for row in rows]
+
+
+def job_asked_for(submission: Submission, *, user: str, job_id: JobId, now: datetime) -> Job:
     """A job that is not stored, as it would wait now: for predictions."""
     wanted = submission.spec
     longest = wanted.limits.max_runtime_seconds
@@ -59,7 +62,12 @@ def job_asked_for(submission: Submission, *, job_id: JobId, now: datetime) -> Jo
         queue=QueuePath(submission.queue.path),
         priority=wanted.priority,
         submitted_at_ms=milliseconds(now),
-        num_workers=wanted.workers,
+        num_workers=wanted.workers.want,
+        min_workers=wanted.workers.least,
+        max_workers=wanted.workers.most,
+        step_workers=wanted.parallelism.step_workers if wanted.parallelism else 1,
+        group_workers=wanted.group_workers,
+        user=user,
         accelerators_milli=wanted.resources.accelerators_milli,
         cpus_milli=wanted.resources.cpus_milli,
         memory_bytes=wanted.resources.memory_bytes,
@@ -89,25 +97,31 @@ def _placements() -> Iterator[tuple[UUID, list[dict[str, Any]]]]:
     yield from Attempt.objects.filter(ended_at__isnull=True).values_list("job_id", "placement")
 
 
-def _decided_on(now: datetime) -> Iterable[Mapping[str, Any]]:
-    """Waiting jobs whose backoff is over, and everything that holds devices."""
-    ready = Q(state=State.QUEUED) & (Q(not_before__isnull=True) | Q(not_before__lte=now))
-    placed = Q(state__in=models.PLACED)
-    rows: Iterable[Mapping[str, Any]] = models.Job.objects.filter(ready | placed).values(
-        *("id", "queue__path", "priority", "submitted_at", "num_workers", "accelerators_milli", "cpus_milli"),
-        *("memory_bytes", "spec__resources", "spec__topology", "grace_seconds", "max_runtime_seconds"),
-        *("state", "version", "kept", "saved_at"),
+_COLUMNS = (
+    *("id", "queue__path", "priority", "submitted_at", "num_workers", "accelerators_milli", "cpus_milli"),
+    *("memory_bytes", "spec__resources", "spec__topology", "spec__parallelism", "grace_seconds"),
+    *("max_runtime_seconds", "state", "version", "kept", "saved_at", "not_before", "owner__username"),
+    *("min_workers", "max_workers", "array_id", "array__cap", "predicted_ms", "attained_milli_ms"),
+)
+
+
+def _live_attempts(jobs: list[UUID]) -> dict[UUID, Mapping[str, Any]]:
+    live = Attempt.objects.filter(job__in=jobs, ended_at__isnull=True)
+    return {row["job_id"]: row for row in live.values("job_id", "placement", "ordered_at")}
+
+
+def _row(row: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> Row:
+    return Row(
+        job=_job(row, attempt),
+        state=State(row["state"]),
+        version=row["version"],
+        not_before=row["not_before"],
     )
-    return rows
-
-
-def _live_attempts() -> dict[UUID, Mapping[str, Any]]:
-    rows = Attempt.objects.filter(ended_at__isnull=True).values("job_id", "placement", "ordered_at")
-    return {row["job_id"]: row for row in rows}
 
 
 def _job(row: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> Job:
     longest = row["max_runtime_seconds"]
+    parallelism = Parallelism(**stored_parallelism(row["spec__parallelism"]))
     return Job(
         id=JobId(str(row["id"])),
         queue=QueuePath(row["queue__path"]),
@@ -117,11 +131,20 @@ def _job(row: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> Job:
         accelerators_milli=row["accelerators_milli"],
         cpus_milli=row["cpus_milli"],
         memory_bytes=row["memory_bytes"],
+        user=row["owner__username"],
+        min_workers=row["min_workers"],
+        max_workers=row["max_workers"],
+        step_workers=parallelism.step_workers,
+        group_workers=1 if _is_wish(row["spec__topology"]) else parallelism.tensor,
         types=tuple(row["spec__resources"].get("types", ())),
         topology=_topology(row["spec__topology"]),
         grace_ms=row["grace_seconds"] * 1000,
+        array=str(row["array_id"] or ""),
+        array_cap=row["array__cap"],
         max_runtime_ms=None if longest is None else longest * 1000,
-        phase=_PHASES[row["state"]],
+        predicted_ms=row["predicted_ms"],
+        attained_milli_ms=row["attained_milli_ms"],
+        phase=_PHASES.get(row["state"], JobPhase.WAITING),
         placement=placement_of(attempt["placement"]) if attempt else (),
         kept=placement_of(row["kept"]),
         placed_at_ms=milliseconds(attempt["ordered_at"]) if attempt else None,
@@ -130,13 +153,23 @@ def _job(row: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> Job:
     )
 
 
+def stored_parallelism(stored: Mapping[str, Any] | None) -> dict[str, int]:
+    """The degrees of a stored document, for `Parallelism`."""
+    names = ("tensor", "pipeline", "expert", "context")
+    return {name: stored[name] for name in names} if stored else {}
+
+
+def _is_wish(topology: Mapping[str, Any] | None) -> bool:
+    return bool(topology and topology.get("tensor", {}).get("preferred"))
+
+
 def placement_of(rows: list[dict[str, Any]]) -> Placement:
     """A stored placement (of an attempt, or kept for a job) as the engine's."""
     return tuple(Worker(node=NodeName(row["node"]), devices=tuple(row["devices"])) for row in rows)
 
 
 def _topology(stored: Mapping[str, Any] | None) -> tuple[TopologyRule, ...]:
-    if not stored:
+    if not stored or "job" not in stored:
         return ()
     return (TopologyRule(level=stored["job"]["within"], preferred=stored["job"]["preferred"]),)
 

@@ -9,27 +9,35 @@ from django.utils.translation import gettext_lazy as _
 from jobs import units
 from jobs.recipe_words import check_recipe
 from jobs.spec_model import (
+    MAX_ARRAY_SIZE,
     MAX_COMMAND_LENGTH,
     MAX_NAME_LENGTH,
     MAX_PRIORITY,
-    MAX_WORKERS,
     PRIORITIES,
     CheckpointRule,
     JobSpec,
     Limits,
+    Parallelism,
     Resources,
-    Topology,
+    Workers,
 )
 from jobs.spec_reading import Reading, note_unstorable, shown
+from jobs.spec_scale import (
+    read_array,
+    read_depends_on,
+    read_parallelism,
+    read_tensor_topology,
+    read_workers,
+)
 from jobs.spec_sections import read_checkpoint, read_limits, read_resources, read_topology, read_variables
 from refusals import Invalid
 from refusals.text import name_problem
 
 KEYS = (
     *("name", "queue", "priority", "workers", "resources", "topology", "code", "run", "recipe", "params"),
-    *("environment", "checkpoint", "limits"),
+    *("environment", "checkpoint", "limits", "parallelism", "depends_on", "array"),
 )
-LATER = ("parallelism", "data", "schedule", "depends_on", "array", "notify")
+LATER = ("data", "schedule", "notify")
 
 
 def parse(document: object, *, levels: Sequence[str] | None = None) -> JobSpec:
@@ -69,16 +77,19 @@ def to_document(spec: JobSpec) -> dict[str, object]:
         "name": spec.name,
         "queue": spec.queue,
         "priority": spec.priority,
-        "workers": spec.workers,
+        "workers": _workers_document(spec.workers),
         "resources": _resources_document(spec.resources),
-        "topology": None if spec.topology is None else _topology_document(spec.topology),
+        "parallelism": None if spec.parallelism is None else _parallelism_document(spec.parallelism),
+        "topology": _topology_document(spec) or None,
         "code": spec.code,
         "run": spec.command,
         "recipe": spec.recipe,
         "params": dict(spec.params) if spec.recipe else None,
         "environment": {"variables": dict(spec.variables)} if spec.variables else None,
         "checkpoint": _checkpoint_document(spec.checkpoint),
-        "limits": _limits_document(spec.limits),
+        "limits": _limits_document(spec.limits, spec.concurrent),
+        "depends_on": list(spec.depends_on) or None,
+        "array": {name: list(values) for name, values in spec.array.items()} or None,
     }
     return {key: value for key, value in document.items() if value is not None}
 
@@ -93,33 +104,54 @@ def _resources_document(resources: Resources) -> dict[str, object]:
     }
 
 
-def _topology_document(topology: Topology) -> dict[str, object]:
-    return {"job": {"within": topology.within, "preferred": topology.preferred}}
+def _workers_document(workers: Workers) -> object:
+    if workers.least is None:
+        return workers.want
+    return {"min": workers.least, "max": workers.most, "want": workers.want}
+
+
+def _parallelism_document(parallelism: Parallelism) -> dict[str, object]:
+    degrees = {name: getattr(parallelism, name) for name in ("tensor", "pipeline", "expert", "context")}
+    return {**degrees, "data": parallelism.data or "auto", "zero": parallelism.zero}
+
+
+def _topology_document(spec: JobSpec) -> dict[str, object]:
+    rules = {"job": spec.topology, "tensor": spec.tensor_topology}
+    return {
+        name: {"within": rule.within, "preferred": rule.preferred}
+        for name, rule in rules.items()
+        if rule is not None
+    }
 
 
 def _checkpoint_document(rule: CheckpointRule) -> dict[str, object]:
     return {"every": rule.every, "keep": rule.keep} | ({"from": rule.source} if rule.source else {})
 
 
-def _limits_document(limits: Limits) -> dict[str, object]:
+def _limits_document(limits: Limits, concurrent: int | None) -> dict[str, object]:
     longest = limits.max_runtime_seconds
     return {
         **({} if longest is None else {"max_runtime": units.render_seconds(longest)}),
         "grace": units.render_seconds(limits.grace_seconds),
         "retries": limits.retries,
         "node_retries": limits.node_retries,
+        **({} if concurrent is None else {"concurrent": concurrent}),
     }
 
 
 def _job(reading: Reading, top: Mapping[str, object], levels: Sequence[str] | None) -> JobSpec:
-    workers = _workers(reading, top.get("workers"))
+    workers = read_workers(reading, top.get("workers"))
     recipe, params = _recipe(reading, top)
+    parallelism = read_parallelism(reading, top.get("parallelism"), workers=workers, recipe=recipe)
+    array = read_array(reading, top.get("array"), recipe=recipe, params=params)
     return JobSpec(
         name=_name(reading, top.get("name")),
         queue=reading.text(top.get("queue"), "queue", max_length=200),
         priority=_priority(reading, top.get("priority")),
         workers=workers,
-        resources=read_resources(reading, top.get("resources"), workers=workers),
+        resources=read_resources(reading, top.get("resources"), workers=workers.most or workers.want),
+        parallelism=parallelism,
+        tensor_topology=read_tensor_topology(reading, _part(top, "topology", "tensor"), parallelism),
         topology=read_topology(reading, top.get("topology"), levels),
         code=_code(reading, top.get("code")),
         command=_command(reading, top),
@@ -128,7 +160,25 @@ def _job(reading: Reading, top: Mapping[str, object], levels: Sequence[str] | No
         variables=read_variables(reading, top.get("environment")),
         checkpoint=read_checkpoint(reading, top.get("checkpoint")),
         limits=read_limits(reading, top.get("limits")),
+        depends_on=read_depends_on(reading, top.get("depends_on")),
+        array=array,
+        concurrent=_concurrent(reading, _part(top, "limits", "concurrent"), is_array=bool(array)),
     )
+
+
+def _part(top: Mapping[str, object], section: str, key: str) -> object:
+    """A key of a section; what is wrong with the section itself is told by whoever reads it whole."""
+    part = top.get(section)
+    return part.get(key) if isinstance(part, dict) else None
+
+
+def _concurrent(reading: Reading, value: object, *, is_array: bool) -> int | None:
+    path = "limits.concurrent"
+    if value is None:
+        return None
+    if not is_array:
+        reading.refuse(path, _("belongs to an array: how many of its jobs may hold devices at once"))
+    return reading.integer(value, path, low=1, high=MAX_ARRAY_SIZE, default=1)
 
 
 def _name(reading: Reading, value: object) -> str:
@@ -150,15 +200,6 @@ def _priority(reading: Reading, value: object) -> int:
         reading.refuse("priority", _("must be one of %(names)s or 0 to %(max)s, not “%(given)s”") % names)
         return PRIORITIES["normal"]
     return reading.integer(value, "priority", low=0, high=MAX_PRIORITY, default=PRIORITIES["normal"])
-
-
-def _workers(reading: Reading, value: object) -> int:
-    if isinstance(value, dict):
-        reading.refuse(
-            "workers", _("as a range (an elastic gang) is not available yet; give one whole number")
-        )
-        return 1
-    return reading.integer(value, "workers", low=1, high=MAX_WORKERS, default=1)
 
 
 def _code(reading: Reading, value: object) -> str | None:

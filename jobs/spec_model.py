@@ -14,6 +14,11 @@ MAX_COMMAND_LENGTH = 16_000
 MAX_GRACE_SECONDS = 3_600
 MAX_SECONDS = 366 * 86_400
 MAX_VARIABLES = 200
+MAX_DEPENDENCIES = 100
+MAX_ARRAY_KEYS = 8
+MAX_ARRAY_SIZE = 1_000
+
+ArrayValue = str | int | float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +29,37 @@ class Resources:
     types: tuple[str, ...] = ()
     cpus_milli: int = 0
     memory_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workers:
+    """How many workers are wanted now; an elastic gang also runs with anything from `least` to `most`."""
+
+    want: int = 1
+    least: int | None = None
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parallelism:
+    """How a program divides its model, in workers; `data` None: whatever the gang's size gives."""
+
+    tensor: int = 1
+    pipeline: int = 1
+    expert: int = 1
+    context: int = 1
+    data: int | None = None
+    zero: int = 0
+
+    @property
+    def model_workers(self) -> int:
+        """The workers that hold one copy of the model together."""
+        return self.tensor * self.pipeline * self.context
+
+    @property
+    def step_workers(self) -> int:
+        """What the gang's size has to be a multiple of: copies stay whole, expert groups too."""
+        return self.model_workers * self.expert
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +96,11 @@ class JobSpec:
     name: str
     queue: str | None = None
     priority: int = PRIORITIES["normal"]
-    workers: int = 1
+    workers: Workers = field(default_factory=Workers)
     resources: Resources = field(default_factory=Resources)
-    topology: Topology | None = None
+    parallelism: Parallelism | None = None
+    topology: Topology | None = None  # of the whole gang
+    tensor_topology: Topology | None = None  # of each tensor group
     code: str | None = None
     command: str | None = None
     recipe: str | None = None
@@ -70,3 +108,12 @@ class JobSpec:
     variables: Mapping[str, str] = field(default_factory=dict)
     checkpoint: CheckpointRule = field(default_factory=CheckpointRule)
     limits: Limits = field(default_factory=Limits)
+    depends_on: tuple[str, ...] = ()
+    array: Mapping[str, tuple[ArrayValue, ...]] = field(default_factory=dict)
+    concurrent: int | None = None  # how many jobs of the array may hold devices at once
+
+    @property
+    def group_workers(self) -> int:
+        """Consecutive ranks that have to lie in one link domain: a tensor group, unless that is a wish."""
+        is_wish = self.tensor_topology is not None and self.tensor_topology.preferred
+        return 1 if self.parallelism is None or is_wish else self.parallelism.tensor

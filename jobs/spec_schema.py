@@ -71,6 +71,46 @@ _TOPOLOGY = _section(
         }
     },
 )
+_TOPOLOGY["properties"]["tensor"] = {
+    **_section(
+        "Each tensor group (parallelism.tensor workers) inside one link domain; so unless this is preferred.",
+        {
+            "within": {"enum": ["link", "nvlink", "hccs"]},
+            "preferred": {"type": "boolean", "default": False},
+        },
+    ),
+    "required": ["within"],
+}
+_COUNT = {"type": "integer", "minimum": 1, "maximum": bounds.MAX_WORKERS}
+_WORKERS = {
+    "oneOf": [
+        _COUNT,
+        {
+            **_section(
+                "An elastic gang: it starts and goes on with any number from min to want.",
+                {"min": _COUNT, "max": _COUNT, "want": _COUNT},
+            ),
+            "required": ["min", "max"],
+        },
+    ],
+    "default": 1,
+}
+_DEGREE = {"type": "integer", "minimum": 1, "maximum": 1024, "default": 1}
+_PARALLELISM = _section(
+    "How the program divides its model over the workers: sizes are multiples of all degrees but data.",
+    {
+        **dict.fromkeys(("tensor", "pipeline", "expert", "context"), _DEGREE),
+        "data": {"oneOf": [{"const": "auto"}, _COUNT], "default": "auto"},
+        "zero": {"type": "integer", "minimum": 0, "maximum": 3, "default": 0},
+    },
+)
+_ARRAY = {
+    "type": "object",
+    "description": "One job for each combination of values: parameters of the recipe, or else variables.",
+    "minProperties": 1,
+    "maxProperties": bounds.MAX_ARRAY_KEYS,
+    "additionalProperties": {"type": "array", "minItems": 1, "items": {"type": ["string", "number"]}},
+}
 _ENVIRONMENT = _section(
     "What the workers find in their environment.",
     {
@@ -99,6 +139,12 @@ _LIMITS = _section(
     {
         "max_runtime": {**_DURATION, "title": "Longest run time of one attempt"},
         "grace": {**_DURATION, "title": "From the order to stop to the kill", "default": "60s"},
+        "concurrent": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": bounds.MAX_ARRAY_SIZE,
+            "description": "How many jobs of an array may hold devices at once.",
+        },
         "retries": {
             "type": "integer",
             "minimum": 0,
@@ -131,7 +177,8 @@ SCHEMA: Mapping[str, Any] = {
                 ],
                 "default": "normal",
             },
-            "workers": {"type": "integer", "minimum": 1, "maximum": bounds.MAX_WORKERS, "default": 1},
+            "workers": _WORKERS,
+            "parallelism": _PARALLELISM,
             "resources": _RESOURCES,
             "topology": _TOPOLOGY,
             "code": {"type": "string", "description": "The id of an uploaded archive."},
@@ -141,6 +188,14 @@ SCHEMA: Mapping[str, Any] = {
             "environment": _ENVIRONMENT,
             "checkpoint": _CHECKPOINT,
             "limits": _LIMITS,
+            "depends_on": {
+                "type": "array",
+                "items": {"type": "string", "format": "uuid"},
+                "minItems": 1,
+                "maxItems": bounds.MAX_DEPENDENCIES,
+                "description": "Jobs that have to end first; if one fails or is cancelled, so is this one.",
+            },
+            "array": _ARRAY,
         },
     ),
     "required": ["name"],

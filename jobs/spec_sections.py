@@ -14,7 +14,7 @@ from jobs.spec_reading import Reading, join, shown
 RESERVED_VARIABLES = frozenset(
     {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT"}
 )
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 _STEPS = re.compile(r"([0-9]{1,12}) steps?")
 
@@ -98,7 +98,7 @@ def _types(reading: Reading, value: object) -> tuple[str, ...]:
 def read_topology(reading: Reading, value: object, levels: Sequence[str] | None) -> Topology | None:
     """The gang's topology rule; `levels` are the cluster's, None to accept any."""
     part = reading.mapping(
-        value, "topology", known=("job",), later=("tensor", "pipeline", "expert", "context")
+        value, "topology", known=("job", "tensor"), later=("pipeline", "expert", "context")
     )
     if part.get("job") is None:
         return None
@@ -130,11 +130,16 @@ def read_variables(reading: Reading, value: object) -> Mapping[str, str]:
     return {name: _variable(reading, name, item) for name, item in given.items() if isinstance(name, str)}
 
 
+def is_set_by_platform(name: str) -> bool:
+    """Whether the variable is the platform's own, so that a job cannot set it."""
+    return name in RESERVED_VARIABLES or name.startswith("GANGLINE_")
+
+
 def _variable(reading: Reading, name: str, value: object) -> str:
     path = join("environment.variables", name)
-    if not _VARIABLE.fullmatch(name):
+    if not VARIABLE_NAME.fullmatch(name):
         reading.refuse(path, _("is not a name of letters, digits and _ that starts with a letter or _"))
-    if name in RESERVED_VARIABLES or name.startswith("GANGLINE_"):
+    if is_set_by_platform(name):
         reading.refuse(path, _("is set by the platform and cannot be given"))
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value) if abs(value) < 2**63 else ""
@@ -174,9 +179,8 @@ def _every(reading: Reading, value: object) -> str:
 
 def read_limits(reading: Reading, value: object) -> Limits:
     """Run time, grace and repeats."""
-    part = reading.mapping(
-        value, "limits", known=("max_runtime", "grace", "retries", "node_retries"), later=("stall",)
-    )
+    known = ("max_runtime", "grace", "retries", "node_retries", "concurrent")
+    part = reading.mapping(value, "limits", known=known, later=("stall",))
     grace = _amount(reading, part.get("grace"), "limits.grace", _GRACE)
     return Limits(
         max_runtime_seconds=_amount(reading, part.get("max_runtime"), "limits.max_runtime", _RUNTIME),

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from cluster.selectors import conductor_state
 from jobs.services.exclusive import ENSURE_CONDUCTOR, alone
+from jobs.services.plans import forget_plans
 from jobs.services.reconcile import reconcile
 from jobs.services.tick import run_tick
 from ray_runtime import launcher
@@ -42,6 +43,12 @@ def ensure_conductor() -> None:
     with alone(ENSURE_CONDUCTOR) as held:
         if held:
             _start_conductor()
+
+
+@shared_task(name="jobs.forget_plans", ignore_result=True)
+def forget_old_plans() -> None:
+    """Delete records of plans that are older than the policy keeps them."""
+    forget_plans(now=timezone.now())
 
 
 def _start_conductor() -> None:

@@ -1,7 +1,7 @@
 """What guarantees, limits and use of a queue tree mean: pure functions over integers (milli-accelerators)."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 SEPARATOR = "/"
@@ -15,6 +15,7 @@ class QueueAmounts:
     guarantee_milli: int
     limit_milli: int | None
     used_milli: int
+    type_guarantees: Mapping[str, int] = field(default_factory=dict)  # milli, of one accelerator type
 
 
 def chain_of(path: str) -> tuple[str, ...]:
@@ -52,6 +53,15 @@ def borrowed_milli(queue: QueueAmounts) -> int:
 def guaranteed_milli(children: Iterable[QueueAmounts]) -> int:
     """What is promised to the children together."""
     return sum(child.guarantee_milli for child in children)
+
+
+def guaranteed_by_type(children: Iterable[QueueAmounts]) -> dict[str, int]:
+    """The same of each accelerator type."""
+    sums: dict[str, int] = {}
+    for child in children:
+        for name, amount in child.type_guarantees.items():
+            sums[name] = sums.get(name, 0) + amount
+    return sums
 
 
 def devices(milli: int) -> int | float:

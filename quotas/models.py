@@ -15,6 +15,9 @@ class Queue(models.Model):
     team = models.ForeignKey("accounts.Team", models.PROTECT, null=True, related_name="queues")
     guarantee_milli = models.BigIntegerField(default=0)
     limit_milli = models.BigIntegerField(null=True)
+    type_guarantees = models.JSONField(default=dict)  # accelerator type -> milli, beside the total
+    type_limits = models.JSONField(default=dict)
+    user_limit_milli = models.BigIntegerField(null=True)  # what each single user may hold in the subtree
     weight = models.PositiveIntegerField(default=1)
     max_priority = models.PositiveIntegerField(default=1000)
     used_milli = models.BigIntegerField(default=0)
@@ -28,6 +31,10 @@ class Queue(models.Model):
                 condition=Q(limit_milli__isnull=True) | Q(limit_milli__gte=0), name="queue_limit_not_negative"
             ),
             models.CheckConstraint(condition=Q(weight__gte=1), name="queue_weight_positive"),
+            models.CheckConstraint(
+                condition=Q(user_limit_milli__isnull=True) | Q(user_limit_milli__gte=0),
+                name="queue_user_limit_not_negative",
+            ),
         ]
 
 
@@ -40,6 +47,7 @@ class Holding(models.Model):
     holder_id = models.UUIDField()
     queue = models.ForeignKey(Queue, models.PROTECT, related_name="holdings")
     amount_milli = models.BigIntegerField()
+    accelerator_type = models.CharField(max_length=60, blank=True)
     user = models.ForeignKey("accounts.User", models.PROTECT, related_name="+")
     held_at = models.DateTimeField()
     released_at = models.DateTimeField(null=True)

@@ -1,5 +1,6 @@
 """What there is to know about queues, for one reader or for the engine."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -31,6 +32,9 @@ class QueueRow:
     max_priority: int
     used_milli: int
     borrowed_milli: int
+    user_limit_milli: int | None
+    type_guarantees: Mapping[str, int]
+    type_limits: Mapping[str, int]
     is_manageable: bool
 
 
@@ -95,6 +99,9 @@ def demand() -> list[model.Queue]:
             guarantee_milli=queue.guarantee_milli,
             limit_milli=queue.limit_milli,
             weight=queue.weight,
+            type_guarantees=queue.type_guarantees,
+            type_limits=queue.type_limits,
+            user_limit_milli=queue.user_limit_milli,
         )
         for queue in Queue.objects.order_by("path")
     ]
@@ -115,6 +122,9 @@ def _row(queue: Queue, *, user: User, managed: set[UUID]) -> QueueRow:
         max_priority=queue.max_priority,
         used_milli=queue.used_milli,
         borrowed_milli=borrowed_milli(amounts_of(queue)),
+        user_limit_milli=queue.user_limit_milli,
+        type_guarantees=queue.type_guarantees,
+        type_limits=queue.type_limits,
         is_manageable=user.is_platform_admin or parent_team in managed,
     )
 

@@ -1,6 +1,8 @@
 """Changing what a queue is promised and allowed. The page that shows the queues is with the jobs in them."""
 
+from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -19,7 +21,8 @@ from quotas.selectors import QueueRow, queue_row
 from quotas.services import set_quota
 from refusals import Forbidden, Invalid, Problem
 
-FIELDS = ("guarantee", "limit", "weight", "max_priority")
+TYPE_FIELDS = ("type_guarantees", "type_limits")
+FIELDS = ("guarantee", "limit", "weight", "max_priority", "user_limit", *TYPE_FIELDS)
 MOST_DIGITS = 18
 
 
@@ -37,12 +40,18 @@ def edit_quota(request: HttpRequest, path: str) -> HttpResponse:
     try:
         _change(user, row, request.POST, address=client_address(request))
     except Invalid as refusal:
-        problems = {problem.path: str(problem.problem) for problem in refusal.details}
+        problems = {problem.path.partition(".")[0]: _told(problem) for problem in refusal.details}
         return _form(request, row, request.POST.dict(), problems)
     messages.success(request, _("The quota of %(queue)s was changed.") % {"queue": row.path})
     if _is_part(request):
         return HttpResponse(status=204, headers={"HX-Redirect": "/queues"})
     return redirect("/queues")
+
+
+def _told(problem: Problem) -> str:
+    """With the accelerator type in front where it is one's: the form has one field for all of them."""
+    name = problem.path.partition(".")[2]
+    return f"{name}: {problem.problem}" if name else str(problem.problem)
 
 
 def _is_part(request: HttpRequest) -> bool:
@@ -54,6 +63,9 @@ def _change(user: User, row: QueueRow, given: QueryDict, *, address: str | None)
     reading = _Reading(given)
     guarantee, limit = reading.amount("guarantee"), reading.amount("limit", may_be_empty=True)
     weight, ceiling = reading.whole("weight"), reading.whole("max_priority")
+    others: dict[str, Any] = {key: reading.types(key) for key in TYPE_FIELDS if key in given}
+    if "user_limit" in given:
+        others["user_limit_milli"] = reading.amount("user_limit", may_be_empty=True)
     if reading.problems:
         raise Invalid(details=reading.problems)
     set_quota(
@@ -63,6 +75,7 @@ def _change(user: User, row: QueueRow, given: QueryDict, *, address: str | None)
         limit_milli=limit,
         weight=weight,
         max_priority=ceiling,
+        **others,
         address=address,
         now=timezone.now(),
     )
@@ -80,12 +93,29 @@ class _Reading:
         text = self._given.get(name, "").strip()
         if not text and may_be_empty:
             return None
-        try:
-            number = Decimal(text) if len(text) <= MOST_DIGITS else Decimal("NaN")
-            return milli(number)
-        except (ArithmeticError, ValueError):  # no number, infinity, or too fine a fraction
+        amount = self._milli(text)
+        if amount is None:
             self.problems.append(Problem(name, _("must be a number of devices, with at most three decimals")))
-            return 0
+        return amount or 0
+
+    def _milli(self, text: str) -> int | None:
+        try:
+            return milli(Decimal(text) if len(text) <= MOST_DIGITS else Decimal("NaN"))
+        except (ArithmeticError, ValueError):  # no number, infinity, or too fine a fraction
+            return None
+
+    def types(self, name: str) -> dict[str, int]:
+        """Numbers of devices by accelerator type, as `h100=4, a100=8`."""
+        amounts = {}
+        for part in filter(None, map(str.strip, self._given.get(name, "").split(","))):
+            key, equals, number = (text.strip() for text in part.partition("="))
+            amount = self._milli(number) if equals else None
+            if amount is None or key in amounts:
+                rule = _("must name each type once with a number of devices: h100=4, a100=8")
+                self.problems.append(Problem(name, rule))
+                return {}
+            amounts[key] = amount
+        return amounts
 
     def whole(self, name: str) -> int:
         """A whole number."""
@@ -102,7 +132,14 @@ def _present(row: QueueRow) -> dict[str, object]:
         "limit": "" if row.limit_milli is None else devices(row.limit_milli),
         "weight": row.weight,
         "max_priority": row.max_priority,
+        "user_limit": "" if row.user_limit_milli is None else devices(row.user_limit_milli),
+        "type_guarantees": _types_text(row.type_guarantees),
+        "type_limits": _types_text(row.type_limits),
     }
+
+
+def _types_text(amounts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}={devices(amount)}" for name, amount in sorted(amounts.items()))
 
 
 def _form(

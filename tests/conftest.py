@@ -1,5 +1,6 @@
 """What every test can use: servers of this run (or those of the environment), and a whole platform."""
 
+import sys
 from collections.abc import Iterator
 
 import django
@@ -23,6 +24,13 @@ def pytest_configure() -> None:
     from django.conf import settings
 
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True)
+def _no_memory_of_other_tests() -> None:
+    """What this process knows of the jobs goes with the test's rows, which are rolled back."""
+    if "jobs.live" in sys.modules:
+        sys.modules["jobs.live"].LIVE.forget()
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,14 @@
-"""Carries out the engine's plan: each decision in its own short transaction, for the version it was made on.
+"""Carries out the engine's plan: few decisions in each short transaction, for the version they were made on.
 
 A decision that lost its race is dropped and recorded; the next tick decides anew.
 """
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -15,15 +16,30 @@ from django.db import connection, transaction
 from eventlog.selectors import events_of
 from jobs.errors import CheckpointGone
 from jobs.lifecycle import Cause, Trigger
+from jobs.live import Reading
 from jobs.services.attempts import open_attempt, order_stop
 from jobs.services.launch import placement_rows
-from jobs.services.transition import Done, Step, lock_job, record_event, transition
-from jobs.snapshot import Reading
+from jobs.services.transition import Done, Step, lock_job, record_event, transition, transition_many
+from jobs.snapshot import milliseconds
 from ray_runtime.protocol import StopIntent
 from refusals import NotFound, Refusal
-from scheduling.model import Evict, EvictionKind, JobId, JobPhase, Plan, Reason, Start
+from scheduling.model import (
+    Eta,
+    Evict,
+    EvictionKind,
+    JobId,
+    JobPhase,
+    Plan,
+    Reason,
+    Reservation,
+    Resize,
+    Start,
+)
 
 logger = logging.getLogger(__name__)
+
+AT_ONCE = 25  # decisions in one transaction
+GROWS_AFTER = timedelta(minutes=10)
 
 _EVICTION_CAUSES = {
     EvictionKind.PREEMPT: Cause.PREEMPTED,
@@ -39,19 +55,51 @@ class Applied:
 
     num_started: int = 0
     num_evicted: int = 0
+    num_resized: int = 0
     num_dropped: int = 0
     num_reasons: int = 0
 
 
 def apply_plan(plan: Plan, reading: Reading, *, now: datetime) -> Applied:
     """Apply every decision of a plan that was made on this reading."""
-    started = [_decide(start.job, _start(start, reading), now=now) for start in plan.starts]
-    evicted = [_decide(evict.job, _evict(evict, reading), now=now) for evict in plan.evictions]
+    started = _carry_out({start.job: _start(start, reading) for start in plan.starts}, now=now)
+    evicted = _carry_out({evict.job: _evict(evict, reading) for evict in plan.evictions}, now=now)
+    resized = _carry_out(_resizes(plan, reading, now=now), now=now)
     return Applied(
         num_started=started.count(True),
         num_evicted=evicted.count(True),
-        num_dropped=started.count(False) + evicted.count(False),
+        num_resized=resized.count(True),
+        num_dropped=sum(done.count(False) for done in (started, evicted, resized)),
         num_reasons=_write_reasons(plan, reading),
+    )
+
+
+def _resizes(plan: Plan, reading: Reading, *, now: datetime) -> dict[JobId, Step]:
+    """A running gang cannot change its size yet: it saves, leaves and starts again with another number.
+
+    Shrinking makes room for somebody and is carried out at once. Growing costs the restart and serves only
+    the gang itself, so it has to have run for a while; a gang that starts anew takes what is idle anyway.
+    """
+    running = {job.id: job for job in reading.snapshot.jobs if job.phase is JobPhase.PLACED}
+    grows_before = milliseconds(now) - GROWS_AFTER // timedelta(milliseconds=1)
+    steps = {}
+    for resize in plan.resizes:
+        job = running[resize.job]
+        is_old = job.placed_at_ms is not None and job.placed_at_ms <= grows_before
+        if len(resize.placement) < len(job.placement) or is_old:
+            steps[resize.job] = _resize(resize, reading)
+    return steps
+
+
+def _resize(resize: Resize, reading: Reading) -> Step:
+    told: dict[str, object] = {"workers": len(resize.placement)}
+    told |= {"beneficiary": resize.beneficiary} if resize.beneficiary else {}
+    return Step(
+        trigger=Trigger.STOP,
+        cause=Cause.RESIZED,
+        expected_version=reading.versions.get(resize.job),
+        intent=StopIntent.PREEMPT,
+        effect=order_stop(StopIntent.PREEMPT, reason=Cause.RESIZED, data=told),
     )
 
 
@@ -76,18 +124,19 @@ def _evict(evict: Evict, reading: Reading) -> Step:
     )
 
 
-def _decide(job: JobId, step: Step, *, now: datetime) -> bool:
-    """Whether the decision was carried out."""
-    job_id = UUID(job)
-    try:
-        transition(job_id, step=step, now=now)
-    except CheckpointGone as gone:
-        _fail(job_id, gone, step, now=now)
-        return False
-    except Refusal as refusal:
-        _drop(job_id, refusal, step, now=now)
-        return False
-    return True
+def _carry_out(steps: Mapping[JobId, Step], *, now: datetime) -> list[bool]:
+    """Which of the decisions were carried out: a few in each transaction, so that none is long."""
+    given = [(UUID(job), step) for job, step in steps.items()]
+    done = []
+    for first in range(0, len(given), AT_ONCE):
+        few = dict(given[first : first + AT_ONCE])
+        for job_id, refusal in transition_many(few, now=now).items():
+            done.append(refusal is None)
+            if isinstance(refusal, CheckpointGone):
+                _fail(job_id, refusal, few[job_id], now=now)
+            elif refusal is not None:
+                _drop(job_id, refusal, few[job_id], now=now)
+    return done
 
 
 def _fail(job_id: UUID, gone: CheckpointGone, step: Step, *, now: datetime) -> None:
@@ -128,35 +177,55 @@ def _write_reasons(plan: Plan, reading: Reading) -> int:
         return int(cursor.rowcount)
 
 
-def _waiting_rows(plan: Plan, reading: Reading) -> Iterator[tuple[str, int, str | None, str]]:
-    kept = {keep.job: placement_rows(keep.placement) for keep in plan.keeps}
+_WaitingRow = tuple[str, int, str | None, str, str | None, str | None]
+
+
+def _waiting_rows(plan: Plan, reading: Reading) -> Iterator[_WaitingRow]:
+    kept = {keep.job: json.dumps(placement_rows(keep.placement)) for keep in plan.keeps}
+    reserved = {row.job: json.dumps(reservation_json(row)) for row in plan.reservations}
     started = {start.job for start in plan.starts}
-    for job in reading.snapshot.jobs:
-        if job.phase is JobPhase.WAITING and job.id not in started:
-            yield (
-                job.id,
-                reading.versions[job.id],
-                _stored(plan.reasons.get(job.id)),
-                json.dumps(kept.get(job.id, [])),
-            )
+    waiting = [job.id for job in reading.snapshot.jobs if job.phase is JobPhase.WAITING]
+    reasons = {**plan.reasons, **reading.outside}
+    for job in (*waiting, *reading.outside):
+        if job not in started:
+            told = (_reason(reasons.get(job)), kept.get(job, "[]"), _eta(plan.etas.get(job)))
+            yield (job, reading.versions[job], *told, reserved.get(job))
 
 
-def _stored(reason: Reason | None) -> str | None:
+def _reason(reason: Reason | None) -> str | None:
     if reason is None:
         return None
     return json.dumps({"code": reason.code, "params": dict(reason.params), "help": reason.help})
 
 
+def _eta(eta: Eta | None) -> str | None:
+    return None if eta is None else json.dumps({"at_ms": eta.at_ms, "basis": eta.basis})
+
+
+def reservation_json(reservation: Reservation) -> dict[str, Any]:
+    """A reservation as it is stored with its job and with the plan."""
+    return {
+        "placement": placement_rows(reservation.placement),
+        "accelerator_type": reservation.accelerator_type,
+        "starts_at_ms": reservation.starts_at_ms,
+        "basis": reservation.basis,
+    }
+
+
 _WRITE_REASONS = """
 WITH given AS (
-    SELECT id, version, reason::jsonb, kept::jsonb
-    FROM unnest(%s::uuid[], %s::int[], %s::text[], %s::text[]) AS rows (id, version, reason, kept)
+    SELECT id, version, reason::jsonb, kept::jsonb, eta::jsonb, reserved::jsonb
+    FROM unnest(%s::uuid[], %s::int[], %s::text[], %s::text[], %s::text[], %s::text[])
+      AS rows (id, version, reason, kept, eta, reserved)
 ), changed AS (
-    SELECT job.id, given.reason, given.kept
+    SELECT given.*
     FROM jobs_job job JOIN given ON given.id = job.id AND given.version = job.version
     WHERE job.state = 'queued'
-      AND (job.reason IS DISTINCT FROM given.reason OR job.kept IS DISTINCT FROM given.kept)
+      AND ROW(job.reason, job.kept, job.eta, job.reserved)
+          IS DISTINCT FROM ROW(given.reason, given.kept, given.eta, given.reserved)
     FOR NO KEY UPDATE OF job SKIP LOCKED
 )
-UPDATE jobs_job SET reason = changed.reason, kept = changed.kept FROM changed WHERE jobs_job.id = changed.id
+UPDATE jobs_job
+SET reason = changed.reason, kept = changed.kept, eta = changed.eta, reserved = changed.reserved
+FROM changed WHERE jobs_job.id = changed.id
 """

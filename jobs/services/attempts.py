@@ -1,13 +1,14 @@
 """Effects of transitions on attempts: opened with devices held and a launch order, told to stop, closed."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from eventlog.models import Command
 from eventlog.services import enqueue_command, mark_orders_done
 from jobs.models import Attempt, Job
+from jobs.services.dependencies import require_dependencies
 from jobs.services.launch import launch_spec, placement_rows
 from jobs.services.transition import Done, Effect
 from quotas.services import hold, release
@@ -34,7 +35,9 @@ def live_attempt(job: Job) -> Attempt:
 
 
 def open_attempt(placement: Placement, *, accelerator_type: str) -> Effect:
-    """Hold the devices in the ledger and order the launch. Refuses with `LimitReached`."""
+    """Hold the devices in the ledger and order the launch. Refuses with `LimitReached`, and with `Conflict`
+    where a job that it depends on has not ended well.
+    """
 
     def effect(job: Job, now: datetime) -> Done:
         attempt = Attempt(
@@ -44,8 +47,16 @@ def open_attempt(placement: Placement, *, accelerator_type: str) -> Effect:
             accelerator_type=accelerator_type,
             ordered_at=now,
         )
-        total = job.num_workers * job.accelerators_milli
-        hold(holder_id=attempt.id, queue_id=job.queue_id, amount_milli=total, user_id=job.owner_id, now=now)
+        require_dependencies(job)
+        total = len(placement) * job.accelerators_milli
+        hold(
+            holder_id=attempt.id,
+            queue_id=job.queue_id,
+            amount_milli=total,
+            accelerator_type=accelerator_type,
+            user_id=job.owner_id,
+            now=now,
+        )
         job.num_attempts = attempt.number
         launch = launch_spec(job, attempt)
         attempt.command_seq = 1
@@ -95,12 +106,19 @@ def close_attempt(end: AttemptEnd) -> Effect:
         attempt.last_lines = end.last_lines
         attempt.save()
         release(holder_id=attempt.id, now=now)
+        job.attained_milli_ms += _service(job, attempt, now)
         _close_orders(attempt, now=now)
         told = {"exit_code": end.exit_code, "rank": end.rank, "node": end.node, "message": end.message}
         given = {key: value for key, value in told.items() if value not in (None, "")}
         return Done(attempt_id=attempt.id, data={"attempt": attempt.number, "end_cause": end.cause, **given})
 
     return effect
+
+
+def _service(job: Job, attempt: Attempt, now: datetime) -> int:
+    """Milli-accelerators x milliseconds: what the engine's order by attained service counts."""
+    held_ms = max(timedelta(), now - attempt.ordered_at) // timedelta(milliseconds=1)
+    return held_ms * len(attempt.placement) * job.accelerators_milli
 
 
 def stop_again(attempt: Attempt, *, now: datetime) -> None:

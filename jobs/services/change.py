@@ -39,9 +39,14 @@ def change_priority(*, user: User, job_id: UUID, priority: int, now: datetime) -
 def clone_document(job: Job) -> dict[str, Any]:
     """The document of a new job like this one: the same name, code and settings, the priority of now.
 
-    Names need not be unique, so a clone of a clone keeps the name as it is.
+    Names need not be unique, so a clone of a clone keeps the name as it is. It waits for those jobs that its
+    original still waits for; one of an array is an ordinary job.
     """
-    return {**job.spec, "priority": job.priority}
+    document = {**job.spec, "priority": job.priority}
+    open_ones = job.dependencies.filter(on__finished_at__isnull=True).values_list("on_id", flat=True)
+    document.pop("depends_on", None)
+    needed = sorted(map(str, open_ones))
+    return {**document, **({"depends_on": needed} if needed else {})}
 
 
 def _write(job: Job, priority: int, *, user: User, now: datetime) -> None:

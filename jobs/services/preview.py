@@ -5,12 +5,14 @@ from datetime import datetime
 from uuid import uuid4
 
 from accounts.models import User
+from jobs.explain_times import moment_of
+from jobs.live import LIVE
+from jobs.services.policy import live_policy
 from jobs.services.submit import Submission, check_submission
-from jobs.services.tick import read_consistently
-from jobs.snapshot import job_asked_for, milliseconds, snapshot_of
+from jobs.snapshot import job_asked_for, milliseconds
 from refusals import Invalid, Problem
 from scheduling.decide import decide
-from scheduling.model import JobId, Policy, Reason
+from scheduling.model import Eta, JobId, Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +23,7 @@ class Preview:
     starts_now: bool = False
     reason: Reason | None = None
     starts_at: datetime | None = None  # None where nothing bounds the wait
+    eta: Eta | None = None
 
     @property
     def is_valid(self) -> bool:
@@ -34,14 +37,15 @@ def preview_job(*, user: User, document: object, now: datetime) -> Preview:
         submission = check_submission(user=user, document=document)
     except Invalid as invalid:
         return Preview(problems=invalid.details)
-    return _predict(submission, now=now)
+    return _predict(submission, user=user, now=now)
 
 
-def _predict(submission: Submission, *, now: datetime) -> Preview:
+def _predict(submission: Submission, *, user: User, now: datetime) -> Preview:
     job_id = JobId(str(uuid4()))
-    asked = job_asked_for(submission, job_id=job_id, now=now)
-    live = read_consistently(now=now).snapshot
-    plan = decide(snapshot_of([*live.jobs, asked]), milliseconds(now), Policy())
+    asked = job_asked_for(submission, user=user.username, job_id=job_id, now=now)
+    plan = decide(LIVE.read(now=now).snapshot.with_event(jobs=[asked]), milliseconds(now), live_policy())
     if any(start.job == job_id for start in plan.starts):
         return Preview(starts_now=True, starts_at=now)
-    return Preview(reason=plan.reasons.get(job_id))
+    eta = plan.etas.get(job_id)
+    starts_at = moment_of(eta.at_ms) if eta and eta.at_ms is not None else None
+    return Preview(reason=plan.reasons.get(job_id), starts_at=starts_at, eta=eta)

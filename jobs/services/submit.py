@@ -5,6 +5,7 @@ from datetime import datetime
 from uuid import UUID, uuid4
 
 from django.conf import settings
+from django.db import transaction
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
@@ -14,11 +15,15 @@ from accounts.selectors import role_of
 from artifacts.models import Checkpoint, CheckpointState, CodeArchive
 from artifacts.scratch import Readable
 from artifacts.services import store_code
+from eventlog.services import published_together
 from jobs import spec
 from jobs.lifecycle import Cause, State
-from jobs.models import Job
+from jobs.models import Dependency, Job, JobArray
+from jobs.selectors import visible_jobs
+from jobs.services.dependencies import FAILED
 from jobs.services.transition import store_new
-from jobs.spec_model import MAX_PRIORITY, PRIORITIES, JobSpec
+from jobs.spec_model import MAX_PRIORITY, PRIORITIES, ArrayValue, JobSpec
+from jobs.spec_scale import members
 from quotas.models import Queue
 from quotas.selectors import chain_rows, queues_for, visible_queues
 from refusals import Invalid, Problem
@@ -41,12 +46,19 @@ class Submission:
 def submit_job(*, user: User, document: object, code: CodeArchive | None, now: datetime) -> Job:
     """Store a job for this user and wake the tick. `code`: an archive sent along.
 
-    Raises `Invalid` with every problem at once, `Forbidden` for a viewer.
+    An array becomes all of its jobs at once; the first one is given back. Raises `Invalid` with every problem
+    at once, `Forbidden` for a viewer.
     """
     submission = check_submission(user=user, document=document, code=code)
-    job = _job_of(submission, owner=user, now=now)
-    store_new(job, now=now, actor_id=user.pk, data=_submitted(job))
-    return job
+    jobs = _jobs_of(submission, owner=user, now=now)
+    with transaction.atomic(), published_together(now=now):
+        if jobs[0].array is not None:
+            jobs[0].array.save(force_insert=True)
+        for job in jobs:
+            store_new(job, now=now, actor_id=user.pk, data=_submitted(job))
+        needed = [UUID(key) for key in submission.spec.depends_on]
+        Dependency.objects.bulk_create(Dependency(job=job, on_id=on) for job in jobs for on in needed)
+    return jobs[0]
 
 
 def submit_upload(*, user: User, document: object, upload: Readable | None, now: datetime) -> Job:
@@ -70,6 +82,7 @@ def check_submission(*, user: User, document: object, code: CodeArchive | None =
     require(user, Action.SUBMIT_JOB, team=team, kind=_("queue"), id=queue.path)
     archive, problems = _find_code(wanted.code, code, team)
     problems += [*priority_problems(user, queue, wanted.priority), *_source_problems(wanted, team)]
+    problems += _dependency_problems(user, wanted)
     if problems:
         raise Invalid(details=problems)
     named = replace(wanted, queue=queue.path, code=str(archive.id) if archive else None)
@@ -136,6 +149,22 @@ def _source_problems(wanted: JobSpec, team: Team) -> list[Problem]:
     return [Problem("checkpoint.from", _("is not a whole checkpoint of a job of this team"))]
 
 
+def _dependency_problems(user: User, wanted: JobSpec) -> list[Problem]:
+    """Each has to be a job that the user may see, and that can still end well."""
+    ids = [UUID(key) for key in wanted.depends_on]
+    states = dict(visible_jobs(user).filter(id__in=ids).values_list("id", "state"))
+    problems = []
+    for index, key in enumerate(ids):
+        if key not in states:
+            problem = _("is not a job of your teams: %(id)s")
+        elif states[key] in FAILED:
+            problem = _("has failed or was cancelled, so nothing can start after it: %(id)s")
+        else:
+            continue
+        problems.append(Problem(f"depends_on[{index}]", problem % {"id": key}))
+    return problems
+
+
 def _uuid(text: str) -> UUID | None:
     try:
         return UUID(text)
@@ -143,8 +172,35 @@ def _uuid(text: str) -> UUID | None:
         return None
 
 
-def _job_of(submission: Submission, *, owner: User, now: datetime) -> Job:
+def _jobs_of(submission: Submission, *, owner: User, now: datetime) -> list[Job]:
+    """The job, or those of the array."""
     wanted = submission.spec
+    if not wanted.array:
+        return [_job_of(submission, wanted, owner=owner, now=now)]
+    jobs = members(wanted)
+    array = JobArray(
+        name=wanted.name,
+        team=submission.team,
+        owner=owner,
+        spec=spec.to_document(wanted),
+        size=len(jobs),
+        cap=wanted.concurrent,
+        submitted_at=now,
+    )
+    return [
+        _job_of(submission, own, owner=owner, now=now, array=array, values=values) for values, own in jobs
+    ]
+
+
+def _job_of(
+    submission: Submission,
+    wanted: JobSpec,
+    *,
+    owner: User,
+    now: datetime,
+    array: JobArray | None = None,
+    values: dict[str, ArrayValue] | None = None,
+) -> Job:
     return Job(
         id=uuid4(),
         name=wanted.name,
@@ -154,7 +210,11 @@ def _job_of(submission: Submission, *, owner: User, now: datetime) -> Job:
         code=submission.code,
         spec=spec.to_document(wanted),
         priority=wanted.priority,
-        num_workers=wanted.workers,
+        num_workers=wanted.workers.want,
+        min_workers=wanted.workers.least,
+        max_workers=wanted.workers.most,
+        array=array,
+        array_values=values,
         accelerators_milli=wanted.resources.accelerators_milli,
         cpus_milli=wanted.resources.cpus_milli,
         memory_bytes=wanted.resources.memory_bytes,

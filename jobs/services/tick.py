@@ -2,19 +2,23 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from time import perf_counter
 from uuid import UUID
 
-from django.db import connection, transaction
 from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F, Value
 
 from eventlog.wakeups import tick_begins
 from jobs.lifecycle import Cause, State, Trigger
+from jobs.live import LIVE
 from jobs.models import Job
 from jobs.services.apply_plan import Applied, apply_plan
 from jobs.services.attempts import order_stop
+from jobs.services.dependencies import cancel_dependents
 from jobs.services.exclusive import TICK, alone
+from jobs.services.plans import record_plan
+from jobs.services.policy import live_policy
 from jobs.services.transition import Step, transition_many
-from jobs.snapshot import Reading, milliseconds, read_snapshot
+from jobs.snapshot import milliseconds
 from ray_runtime.protocol import StopIntent
 from scheduling.decide import decide
 from scheduling.model import Policy
@@ -26,6 +30,7 @@ class Round:
 
     ran: bool
     num_overdue: int = 0
+    num_orphaned: int = 0
     applied: Applied = field(default_factory=Applied)
 
 
@@ -35,19 +40,14 @@ def run_tick(*, now: datetime, policy: Policy | None = None) -> Round:
         if not held:
             return Round(ran=False)
         tick_begins()
-        num_overdue = stop_overdue(now=now)
-        reading = read_consistently(now=now)
-        plan = decide(reading.snapshot, milliseconds(now), policy or Policy())
-        return Round(ran=True, num_overdue=num_overdue, applied=apply_plan(plan, reading, now=now))
-
-
-def read_consistently(*, now: datetime) -> Reading:
-    """The snapshot in one repeatable-read transaction, so that its halves are of the same moment."""
-    with transaction.atomic():
-        if not connection.savepoint_ids:  # inside a caller's transaction, that one's level holds
-            with connection.cursor() as cursor:
-                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        return read_snapshot(now=now)
+        num_overdue, num_orphaned = stop_overdue(now=now), cancel_dependents(now=now)
+        reading = LIVE.read(now=now)
+        began = perf_counter()
+        plan = decide(reading.snapshot, milliseconds(now), policy or live_policy())
+        duration_ms = (perf_counter() - began) * 1000
+        applied = apply_plan(plan, reading, now=now)
+        record_plan(plan, reading, applied, duration_ms=duration_ms, now=now)
+        return Round(ran=True, num_overdue=num_overdue, num_orphaned=num_orphaned, applied=applied)
 
 
 def stop_overdue(*, now: datetime) -> int:

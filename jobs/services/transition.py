@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext_lazy as _
 
-from eventlog.services import append_event
+from eventlog.services import append_event, published_together
 from eventlog.wakeups import JOBS_CHANNEL, publish_after_commit, wake_tick
 from jobs.errors import LostRace, WrongState
 from jobs.explain import state_label
@@ -80,7 +80,7 @@ def transition(job_id: UUID, *, step: Step, now: datetime) -> Job:
 
 def transition_many(steps: Mapping[UUID, Step], *, now: datetime) -> dict[UUID, Refusal | None]:
     """Move several jobs in one transaction; one that refuses stays as it is, and is answered so."""
-    with transaction.atomic():
+    with transaction.atomic(), published_together(now=now):
         locked = _lock_all(steps)
         missing = {job_id: NotFound(kind=_("job"), id=str(job_id)) for job_id in steps.keys() - locked.keys()}
         return {**missing, **{job.id: _try(job, steps[job.id], now=now) for job in locked.values()}}
@@ -138,7 +138,8 @@ def _append(job: Job, kind: str, *, now: datetime, **facts: Any) -> None:
 
 def _lock_all(ids: Iterable[UUID]) -> dict[UUID, Job]:
     """In id order, so that two of these never wait for each other."""
-    rows = Job.objects.select_for_update(no_key=True).filter(id__in=list(ids)).order_by("id")
+    rows = Job.objects.select_related("code").select_for_update(no_key=True, of=("self",))
+    rows = rows.filter(id__in=list(ids)).order_by("id")
     return {job.id: job for job in rows}
 
 
@@ -170,7 +171,7 @@ def _write(job: Job, step: Step, target: State, *, now: datetime) -> None:
     job.changed_at = now
     job.version += 1
     job.event_seq += 1
-    job.reason, job.kept = None, []
+    job.reason, job.kept, job.eta, job.reserved = None, [], None, None
     job.first_started_at = job.first_started_at or (now if step.trigger is Trigger.START else None)
     job.finished_at = now if target in TERMINAL else None
     job.not_before = _charge(job, step.charge, now=now)
@@ -180,6 +181,7 @@ def _write(job: Job, step: Step, target: State, *, now: datetime) -> None:
 _WRITTEN = (
     *("state", "intent", "cause", "changed_by", "changed_at", "version", "event_seq", "reason", "kept"),
     *("first_started_at", "finished_at", "not_before", "retries_used", "node_retries_used", "num_attempts"),
+    *("eta", "reserved", "attained_milli_ms"),
 )
 
 

@@ -4,6 +4,7 @@ A field that is left empty is a key that the document does not have. What is no 
 """
 
 import copy
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,13 +32,26 @@ PLAIN: Mapping[str, Path] = {
     "node_retries": ("limits", "node_retries"),
 }
 ALWAYS_TEXT = frozenset({"name", "queue", "run", "recipe", "within", "from", "code_id"})
+# The workers of an elastic gang in one field: 2..8, or 2..8/4 where 4 are wanted now.
+_RANGE = re.compile(r"(?P<min>[0-9]{1,9}) ?\.\. ?(?P<max>[0-9]{1,9})(?: ?/ ?(?P<want>[0-9]{1,9}))?")
 TYPES: Path = ("resources", "types")
 PREFERRED: Path = ("topology", "job", "preferred")
 VARIABLES: Path = ("environment", "variables")
 PARAM_PREFIX = "param."
 ORDER = (
-    *("name", "queue", "priority", "workers", "resources", "topology", "code", "run", "recipe", "params"),
-    *("environment", "checkpoint", "limits"),
+    *(
+        "name",
+        "queue",
+        "priority",
+        "workers",
+        "parallelism",
+        "resources",
+        "topology",
+        "code",
+        "run",
+        "recipe",
+    ),
+    *("params", "environment", "checkpoint", "limits", "depends_on", "array"),
 )
 
 
@@ -57,6 +71,7 @@ def document_of(fields: Mapping[str, str], base: object) -> dict[str, Any]:
 def fields_of(document: object) -> dict[str, str]:
     """What the form shows for a document; parts that are not as they should be are shown empty."""
     fields = {field: _text(_get(document, path)) for field, path in PLAIN.items()}
+    fields["workers"] = _workers_text(_get(document, ("workers",)))
     types, variables = _get(document, TYPES), _get(document, VARIABLES)
     fields["types"] = ", ".join(map(str, types)) if isinstance(types, list) else ""
     fields["preferred"] = "1" if _get(document, PREFERRED) is True else ""
@@ -81,10 +96,13 @@ def _put_program(document: dict[str, Any], fields: Mapping[str, str]) -> None:
             _put(document, ("params", field.removeprefix(PARAM_PREFIX)), _value(field, text))
 
 
-def _value(field: str, text: str) -> str | int | float | None:
+def _value(field: str, text: str) -> str | int | float | dict[str, int] | None:
     text = text.replace("\r\n", "\n")
     if not text.strip():
         return None
+    if field == "workers" and (match := _RANGE.fullmatch(text.strip())):
+        given = {"min": match["min"], "max": match["max"], "want": match["want"]}
+        return {key: int(number) for key, number in given.items() if number is not None}
     return text if field in ALWAYS_TEXT else _number(text.strip())
 
 
@@ -136,6 +154,13 @@ def _get(document: object, path: Path) -> object:
 
 def _text(value: object) -> str:
     return "" if value is None or isinstance(value, dict | list) else str(value)
+
+
+def _workers_text(value: object) -> str:
+    if not isinstance(value, dict):
+        return _text(value)
+    least, most, want = (_text(value.get(key)) for key in ("min", "max", "want"))
+    return f"{least}..{most}" + (f"/{want}" if want and want != most else "")
 
 
 def _ordered(document: dict[str, Any], order: Sequence[str] = ORDER) -> dict[str, Any]:

@@ -1,6 +1,9 @@
 """The machines, as last reported, and the conductor that reports them."""
 
+import uuid
+
 from django.db import models
+from django.db.models import F, Q
 
 
 class NodeState(models.TextChoices):
@@ -30,6 +33,28 @@ class Node(models.Model):
     metrics = models.JSONField(default=dict)
     last_seen_at = models.DateTimeField()
     first_seen_at = models.DateTimeField()
+    changed_xid = models.BigIntegerField(default=0, editable=False)  # by a trigger, when the plan may change
+
+
+class MaintenanceWindow(models.Model):
+    """From start to end nobody may hold these nodes: jobs that would run into it are not started there, and
+    those that are still there when it begins save and leave. Cancelled ones are kept for the record.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    reason = models.CharField(max_length=300)
+    nodes = models.JSONField()  # names
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    created_by = models.ForeignKey("accounts.User", models.PROTECT, related_name="+")
+    created_at = models.DateTimeField()
+    cancelled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["ends_at"], name="window_by_end")]
+        constraints = [
+            models.CheckConstraint(condition=Q(ends_at__gt=F("starts_at")), name="window_ends_after_start")
+        ]
 
 
 class Conductor(models.Model):

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from cluster.models import Conductor, Node, NodeState
+from cluster.models import Conductor, MaintenanceWindow, Node, NodeState
 from cluster.problems import problem_sentence
 from cluster.services.conductor import THE_ONE
 from cluster.topology import Domain, Place, domains_of, links_of, tree_of
@@ -131,6 +131,31 @@ def topology_tree(used: Used | None = None) -> tuple[Domain, ...]:
 def supply() -> list[model.Node]:
     """The nodes for the engine; unreachable and cordoned ones hold what they hold and get nothing."""
     return [_supply_of(node) for node in present_nodes()]
+
+
+def nodes_changed_since(xid: int) -> bool:
+    """Whether a transaction from this number on changed anything that the engine plans with."""
+    return Node.objects.filter(changed_xid__gte=xid).exists()
+
+
+def open_windows(now: datetime) -> QuerySet[MaintenanceWindow]:
+    """The maintenance windows that have neither ended nor been cancelled, by their start."""
+    planned = MaintenanceWindow.objects.filter(cancelled_at__isnull=True, ends_at__gt=now)
+    return planned.order_by("starts_at", "id")
+
+
+def windows(now: datetime) -> list[model.Window]:
+    """The same for the engine, in its order."""
+    planned = sorted(open_windows(now), key=lambda window: str(window.id))
+    return [
+        model.Window(
+            name=str(window.id),
+            nodes=frozenset(model.NodeName(name) for name in window.nodes),
+            starts_at_ms=round(window.starts_at.timestamp() * 1000),
+            ends_at_ms=round(window.ends_at.timestamp() * 1000),
+        )
+        for window in planned
+    ]
 
 
 def conductor_state() -> ConductorState:

@@ -3,7 +3,9 @@
 Both are delivered at least once: published or delivered first, marked afterwards.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -15,6 +17,7 @@ from eventlog.wakeups import job_channel, publish, wake_conductor
 from ray_runtime.protocol import Order, OrderKind
 
 RELAYED_AT_ONCE = 500
+_TOGETHER: ContextVar[list[Event] | None] = ContextVar("events that go out together", default=None)
 
 
 def append_event(
@@ -42,8 +45,30 @@ def append_event(
         data=dict(data or {}),
         at=now,
     )
-    transaction.on_commit(lambda: _publish_events([event], now=now), robust=True)
+    together = _TOGETHER.get()
+    if together is not None:
+        together.append(event)
+    else:
+        transaction.on_commit(lambda: _publish_events([event], now=now), robust=True)
     return event
+
+
+@contextmanager
+def published_together(*, now: datetime) -> Iterator[None]:
+    """The block's events go out in one go after the commit, not with a transaction for each of them."""
+    events: list[Event] = []
+    token = _TOGETHER.set(events)
+    try:
+        yield
+    finally:
+        _TOGETHER.reset(token)
+    transaction.on_commit(lambda: _publish_events(_written(events), now=now), robust=True)
+
+
+def _written(events: list[Event]) -> list[Event]:
+    """Those that were not rolled back with a savepoint."""
+    there = set(Event.objects.filter(pk__in=[event.pk for event in events]).values_list("pk", flat=True))
+    return [event for event in events if event.pk in there]
 
 
 def enqueue_command(

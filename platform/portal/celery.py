@@ -58,6 +58,7 @@ app.conf.update(
         "reconcile": _every(5, "jobs.reconcile"),
         "ensure-conductor": _every(5, "jobs.ensure_conductor"),
         "ship-streams": _every(30, "artifacts.ship_streams"),
+        "forget-plans": _every(3600, "jobs.forget_plans"),
         "forget-answers": _every(3600, "portal.forget_answers"),
     },
 )

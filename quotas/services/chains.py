@@ -31,4 +31,5 @@ def amounts_of(queue: Queue) -> QueueAmounts:
         guarantee_milli=queue.guarantee_milli,
         limit_milli=queue.limit_milli,
         used_milli=queue.used_milli,
+        type_guarantees=queue.type_guarantees,
     )

@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q, Sum
 from django.utils.translation import gettext_lazy as _
 
 from quotas.arithmetic import first_full
@@ -15,7 +15,15 @@ from quotas.services.chains import amounts_of, lock_chain
 from refusals import Conflict
 
 
-def hold(*, holder_id: UUID, queue_id: UUID, amount_milli: int, user_id: int, now: datetime) -> Holding:
+def hold(
+    *,
+    holder_id: UUID,
+    queue_id: UUID,
+    amount_milli: int,
+    user_id: int,
+    accelerator_type: str = "",
+    now: datetime,
+) -> Holding:
     """Charge an attempt to a queue and to all above it, or raise `LimitReached` for the first that is full.
 
     Idempotent per holder: a repeat gives the holding that is there. A holder that has released once, or holds
@@ -28,9 +36,15 @@ def hold(*, holder_id: UUID, queue_id: UUID, amount_milli: int, user_id: int, no
         full = first_full([amounts_of(queue) for queue in chain], amount_milli)
         if full is not None:
             raise LimitReached.of(full, asked_milli=amount_milli)
+        _check_others(chain, amount_milli, accelerator_type=accelerator_type, user_id=user_id)
         _charge(chain, amount_milli)
         return Holding.objects.create(
-            holder_id=holder_id, queue_id=queue_id, amount_milli=amount_milli, user_id=user_id, held_at=now
+            holder_id=holder_id,
+            queue_id=queue_id,
+            amount_milli=amount_milli,
+            accelerator_type=accelerator_type,
+            user_id=user_id,
+            held_at=now,
         )
 
 
@@ -47,6 +61,31 @@ def release(*, holder_id: UUID, now: datetime) -> bool:
             return False
         _charge(chain, -holding.amount_milli)
         return True
+
+
+def _check_others(chain: Sequence[Queue], amount_milli: int, *, accelerator_type: str, user_id: int) -> None:
+    """Refuse what the limit of the accelerator type, or the user's own, does not bear in a queue."""
+    for queue in chain if amount_milli else ():
+        limit = queue.type_limits.get(accelerator_type)
+        if limit is not None:
+            used = _held(queue, accelerator_type=accelerator_type)
+            whose = _(" of type %(type)s") % {"type": accelerator_type}
+            _check(queue, used, limit, amount_milli, whose=whose)
+        if queue.user_limit_milli is not None:
+            used = _held(queue, user_id=user_id)
+            _check(queue, used, queue.user_limit_milli, amount_milli, whose=str(_(" for one user")))
+
+
+def _check(queue: Queue, used_milli: int, limit_milli: int, amount_milli: int, *, whose: str) -> None:
+    if used_milli + amount_milli > limit_milli:
+        raise LimitReached.beside(queue.path, used_milli, limit_milli, amount_milli, whose=whose)
+
+
+def _held(queue: Queue, **whose: object) -> int:
+    """What is held in the queue's subtree, of one type or by one user. The chain's locks keep it still."""
+    subtree = Q(queue=queue) | Q(queue__path__startswith=f"{queue.path}/")
+    live = Holding.objects.filter(subtree, released_at__isnull=True, **whose)
+    return live.aggregate(sum=Sum("amount_milli"))["sum"] or 0
 
 
 def _charge(chain: Sequence[Queue], amount_milli: int) -> None:

@@ -1,7 +1,9 @@
 """Queues and their quotas, changed by those who may."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 from typing import Any
 
 from django.db import transaction
@@ -13,11 +15,17 @@ from accounts.services import record_audit
 from eventlog.wakeups import wake_tick
 from quotas.arithmetic import parent_of
 from quotas.models import Queue
-from quotas.rules import path_problems, quota_problems
+from quotas.rules import NONE, path_problems, quota_problems
 from quotas.services.chains import amounts_of, lock_family
 from refusals import Conflict, Forbidden, Invalid, NotFound, Problem
 
 HIGHEST_PRIORITY = 1000
+
+
+class Same(Enum):
+    """What a change leaves as it is, where None is a value."""
+
+    SAME = "same"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +36,9 @@ class Quota:
     limit_milli: int | None = None
     weight: int = 1
     max_priority: int = HIGHEST_PRIORITY
+    user_limit_milli: int | None = None  # what each single user may hold in the subtree
+    type_guarantees: Mapping[str, int] = field(default_factory=dict)  # of one type, beside the totals
+    type_limits: Mapping[str, int] = field(default_factory=dict)
 
 
 def create_queue(
@@ -39,6 +50,9 @@ def create_queue(
     limit_milli: int | None = None,
     weight: int = 1,
     max_priority: int = HIGHEST_PRIORITY,
+    user_limit_milli: int | None = None,
+    type_guarantees: Mapping[str, int] = NONE,
+    type_limits: Mapping[str, int] = NONE,
     address: str | None = None,
     now: datetime,
 ) -> Queue:
@@ -49,7 +63,13 @@ def create_queue(
     if problems := path_problems(path):
         raise Invalid(details=problems)
     quota = Quota(
-        guarantee_milli=guarantee_milli, limit_milli=limit_milli, weight=weight, max_priority=max_priority
+        guarantee_milli=guarantee_milli,
+        limit_milli=limit_milli,
+        weight=weight,
+        max_priority=max_priority,
+        user_limit_milli=user_limit_milli,
+        type_guarantees=type_guarantees,
+        type_limits=type_limits,
     )
     with transaction.atomic():
         family = lock_family(path)
@@ -79,6 +99,9 @@ def set_quota(
     limit_milli: int | None,
     weight: int,
     max_priority: int | None = None,
+    user_limit_milli: int | Same | None = Same.SAME,
+    type_guarantees: Mapping[str, int] | Same = Same.SAME,
+    type_limits: Mapping[str, int] | Same = Same.SAME,
     address: str | None = None,
     now: datetime,
 ) -> Queue:
@@ -98,6 +121,11 @@ def set_quota(
             limit_milli=limit_milli,
             weight=weight,
             max_priority=queue.max_priority if max_priority is None else max_priority,
+            user_limit_milli=(
+                before.user_limit_milli if isinstance(user_limit_milli, Same) else user_limit_milli
+            ),
+            type_guarantees=before.type_guarantees if isinstance(type_guarantees, Same) else type_guarantees,
+            type_limits=before.type_limits if isinstance(type_limits, Same) else type_limits,
         )
         _check(family, path, after)
         for name, value in _columns(after).items():
@@ -148,6 +176,9 @@ def _check(family: dict[str, Queue], path: str, quota: Quota) -> None:
         limit_milli=quota.limit_milli,
         weight=quota.weight,
         max_priority=quota.max_priority,
+        user_limit_milli=quota.user_limit_milli,
+        type_guarantees=quota.type_guarantees,
+        type_limits=quota.type_limits,
         parent=relatives.get(parent_path) if parent_path else None,
         siblings=[q for p, q in relatives.items() if parent_of(p) == parent_path],
         children=[q for p, q in relatives.items() if parent_of(p) == path],
@@ -157,7 +188,8 @@ def _check(family: dict[str, Queue], path: str, quota: Quota) -> None:
 
 
 def _columns(quota: Quota) -> dict[str, Any]:
-    return {name: getattr(quota, name) for name in Quota.__slots__}
+    columns = {name: getattr(quota, name) for name in Quota.__slots__}
+    return columns | {name: dict(columns[name]) for name in ("type_guarantees", "type_limits")}
 
 
 def _record(

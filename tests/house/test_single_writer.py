@@ -19,7 +19,7 @@ QUERYSET_WRITES = {
     "aupdate",
 }
 # Rows of other tables that have a `state` of their own.
-OTHER_STATES = ("platform/cluster/", "platform/artifacts/")
+OTHER_STATES = ("platform/cluster/", "platform/artifacts/", "platform/scheduling/")
 
 
 def test_only_the_transition_writes_a_jobs_state() -> None:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from jobs.recipe_words import WORDS
 from jobs.spec import KEYS, LATER, parse, to_document
-from jobs.spec_model import CheckpointRule, JobSpec, Limits, Resources, Topology
+from jobs.spec_model import CheckpointRule, JobSpec, Limits, Parallelism, Resources, Topology, Workers
+from jobs.spec_scale import members
 from jobs.spec_schema import SCHEMA
 from ray_runtime.recipe_params import RECIPES, TEMPLATES
 from refusals import Invalid
@@ -33,7 +34,7 @@ def test_the_least_job_has_defaults() -> None:
         name="n",
         queue=None,
         priority=200,
-        workers=1,
+        workers=Workers(want=1),
         resources=Resources(accelerators_milli=1000, types=(), cpus_milli=0, memory_bytes=0),
         command="true",
         checkpoint=CheckpointRule(every="auto", keep=3, source=None),
@@ -47,7 +48,8 @@ def test_a_full_job_is_understood() -> None:
         "name": "微调 7B 第一次",
         "queue": "research/nlp",
         "priority": "high",
-        "workers": 4,
+        "workers": {"min": 4, "max": 16, "want": 8},
+        "parallelism": {"data": "auto"},
         "resources": {"accelerators": 2, "types": ["h100", "npu-910b"], "cpus": 2.5, "memory": "8GiB"},
         "topology": {"job": {"within": "rack", "preferred": True}},
         "code": "0b0b6a0e-5f5b-4a3e-8c57-3f1f1e1d1c1b",
@@ -55,14 +57,19 @@ def test_a_full_job_is_understood() -> None:
         "params": {"steps": 1000},
         "environment": {"variables": {"A": "b", "N": 3}},
         "checkpoint": {"every": "5m", "keep": 2, "from": "7"},
-        "limits": {"max_runtime": "12h", "grace": "30s", "retries": 3, "node_retries": 0},
+        "limits": {
+            **{"max_runtime": "12h", "grace": "30s", "retries": 3, "node_retries": 0, "concurrent": 2},
+        },
+        "depends_on": ["0b0b6a0e-5f5b-4a3e-8c57-3f1f1e1d1c1b"],
+        "array": {"seed": [1, 2, 3]},
     }
     assert set(document) | {"run"} == set(KEYS)
     assert parse(document, levels=("zone", "rack")) == JobSpec(
         name="微调 7B 第一次",
         queue="research/nlp",
         priority=300,
-        workers=4,
+        workers=Workers(want=8, least=4, most=16),
+        parallelism=Parallelism(),
         resources=Resources(
             accelerators_milli=2000, types=("h100", "npu-910b"), cpus_milli=2500, memory_bytes=8 * 2**30
         ),
@@ -73,6 +80,9 @@ def test_a_full_job_is_understood() -> None:
         variables={"A": "b", "N": "3"},
         checkpoint=CheckpointRule(every="300s", keep=2, source="7"),
         limits=Limits(max_runtime_seconds=43_200, grace_seconds=30, retries=3, node_retries=0),
+        depends_on=("0b0b6a0e-5f5b-4a3e-8c57-3f1f1e1d1c1b",),
+        array={"seed": (1, 2, 3)},
+        concurrent=2,
     )
 
 
@@ -92,7 +102,7 @@ def test_all_problems_are_told_at_once() -> None:
             "memory": "8 gigs",
             "gpu": 1,
         },
-        "topology": {"job": {"within": "galaxy", "preferred": "yes"}, "tensor": {"within": "nvlink"}},
+        "topology": {"job": {"within": "galaxy", "preferred": "yes"}, "pipeline": {"within": "nvlink"}},
         "run": "x",
         "recipe": "gpt-pretrain",
         "params": {"stesp": 1},
@@ -128,7 +138,7 @@ def test_all_problems_are_told_at_once() -> None:
         "run",
         "topology.job.preferred",
         "topology.job.within",
-        "topology.tensor",
+        "topology.pipeline",
         "workers",
     ]
 
@@ -149,7 +159,6 @@ def test_what_comes_later_is_named_as_such(key: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "path"),
     [
-        ({"workers": {"min": 1, "max": 4}}, "workers"),
         ({"code": {"git": "https://example.org/x"}}, "code"),
         ({"environment": {"secrets": {"A": "b"}}}, "environment.secrets"),
         ({"topology": {"pipeline": {"within": "rack"}}}, "topology.pipeline"),
@@ -174,6 +183,37 @@ def test_parts_of_a_key_may_come_later_too(changes: dict[str, Any], path: str) -
         ({"workers": 1.0}, "workers"),
         ({"workers": True}, "workers"),
         ({"workers": 16_385}, "workers"),
+        ({"workers": {"max": 4}}, "workers.min"),
+        ({"workers": {"min": 2}}, "workers.max"),
+        ({"workers": {"min": 4, "max": 2}}, "workers.max"),
+        ({"workers": {"min": 2, "max": 4, "want": 5}}, "workers.want"),
+        ({"workers": {"min": 1, "max": 2}, "resources": {"accelerators": 0.5}}, "resources.accelerators"),
+        ({"workers": 6, "parallelism": {"tensor": 4}}, "workers"),
+        ({"workers": {"min": 2, "max": 8}, "parallelism": {"tensor": 4}}, "workers.min"),
+        ({"workers": 8, "parallelism": {"tensor": 2, "data": 2}}, "parallelism.data"),
+        ({"workers": 8, "parallelism": {"tensor": 2, "data": "all"}}, "parallelism.data"),
+        ({"parallelism": {"zero": 4}}, "parallelism.zero"),
+        (
+            {"run": None, "recipe": "gpt-pretrain", "workers": 2, "parallelism": {"tensor": 2}},
+            "parallelism.tensor",
+        ),
+        ({"topology": {"tensor": {"within": "nvlink"}}}, "topology.tensor"),
+        (
+            {"workers": 2, "parallelism": {"tensor": 2}, "topology": {"tensor": {"within": "rack"}}},
+            "topology.tensor.within",
+        ),
+        ({"depends_on": []}, "depends_on"),
+        ({"depends_on": ["7"]}, "depends_on[0]"),
+        ({"array": {}}, "array"),
+        ({"array": {"lr": []}}, "array.lr"),
+        ({"array": {"lr": 1}}, "array.lr"),
+        ({"array": {"lr": [1, True]}}, "array.lr[1]"),
+        ({"array": {"lr": [1, 1]}}, "array.lr[1]"),
+        ({"array": {"RANK": [1]}}, "array.RANK"),
+        ({"array": {"learning-rate": [1]}}, "array.learning-rate"),
+        ({"array": {"a": [*range(40)], "b": [*range(40)]}}, "array"),
+        ({"run": None, "recipe": "gpt-pretrain", "array": {"steps": [1, "x"]}}, "params.steps"),
+        ({"limits": {"concurrent": 2}}, "limits.concurrent"),
         ({"priority": 1001}, "priority"),
         ({"priority": "200"}, "priority"),
         ({"run": ""}, "run"),
@@ -238,6 +278,31 @@ def test_checkpoint_intervals_have_three_forms(every: object, kept: str) -> None
     assert parse(plain(checkpoint={"every": every})).checkpoint.every == kept
 
 
+def test_tensor_groups_stay_together_unless_that_is_a_wish() -> None:
+    """Copies of the model stay whole in every size; a group has as many workers as the tensor degree."""
+    sizes = {"workers": {"min": 8, "max": 24}, "parallelism": {"tensor": 2, "pipeline": 2, "expert": 2}}
+    spec = parse(plain(**sizes))
+    assert spec.parallelism is not None
+    assert (spec.parallelism.step_workers, spec.group_workers) == (8, 2)
+    wish = parse(plain(**sizes, topology={"tensor": {"within": "hccs", "preferred": True}}))
+    assert wish.group_workers == 1
+    assert parse(plain()).group_workers == 1
+
+
+def test_an_array_is_one_job_for_each_combination() -> None:
+    """Variables of a command, parameters of a recipe; each is an ordinary job of its own."""
+    of_command = parse(plain(array={"lr": [1e-4, 3e-4], "seed": [1, 2]}, limits={"concurrent": 3}))
+    jobs = members(of_command)
+    assert [values for values, _spec in jobs] == [
+        {"lr": lr, "seed": seed} for lr in (1e-4, 3e-4) for seed in (1, 2)
+    ]
+    assert (jobs[0][1].name, jobs[0][1].variables) == ("n [lr=0.0001, seed=1]", {"lr": "0.0001", "seed": "1"})
+    assert all(not spec.array and spec.concurrent is None for _values, spec in jobs)
+    of_recipe = parse({"name": "x" * 120, "recipe": "gpt-pretrain", "array": {"steps": [5, 7]}})
+    assert [spec.params for _values, spec in members(of_recipe)] == [{"steps": 5}, {"steps": 7}]
+    assert members(of_recipe)[0][1].name == "x" * 120
+
+
 @pytest.mark.parametrize("document", [None, [], "x", 7, True, {}])
 def test_what_is_no_job_at_all_is_refused(document: object) -> None:
     """Also an empty mapping: a name and a command are required."""
@@ -289,7 +354,8 @@ _specs = st.builds(
     name=_names,
     queue=st.none() | st.just("a/b"),
     priority=st.integers(0, 1000),
-    workers=st.integers(1, 16_384),
+    workers=st.builds(Workers, want=st.integers(1, 16_384))
+    | st.builds(Workers, want=st.just(4), least=st.integers(1, 4), most=st.integers(4, 16_384)),
     resources=st.builds(
         Resources,
         accelerators_milli=st.integers(0, 1024).map(lambda count: count * 1000),

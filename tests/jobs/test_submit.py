@@ -10,10 +10,10 @@ from accounts.models import User
 from artifacts.models import Checkpoint, CheckpointState, CodeArchive
 from artifacts.services import store_code
 from eventlog.models import Command
+from jobs.live import LIVE
 from jobs.models import Job
 from jobs.services.stop import cancel_job, hold_job
 from jobs.services.submit import submit_job, submit_upload
-from jobs.snapshot import read_snapshot
 from quotas.models import Queue
 from ray_runtime.protocol import EndCause
 from refusals import Forbidden, Invalid
@@ -223,7 +223,7 @@ def test_the_engine_sees_what_was_asked_for(world: World) -> None:
         topology={"job": {"within": "rack", "preferred": True}},
         limits={"max_runtime": "1h", "grace": "5s"},
     )
-    reading = read_snapshot(now=NOW)
+    reading = LIVE.read(now=NOW)
     (seen,) = reading.snapshot.jobs
     assert (seen.id, seen.queue, seen.priority) == (str(job.id), "a", 300)
     assert (seen.num_workers, seen.accelerators_milli, seen.cpus_milli) == (2, 4000, 1500)
@@ -240,5 +240,5 @@ def test_the_engine_does_not_see_held_ended_and_backing_off_jobs(world: World) -
     cancel_job(user=world.cast.owner, job_id=submit(world).id, now=NOW)
     _job, attempt = world.running(limits={"retries": 1})
     world.end(attempt, EndCause.PROGRAM_FAILED, exit_code=1)
-    assert read_snapshot(now=at(0.5)).snapshot.jobs == ()
-    assert len(read_snapshot(now=at(1)).snapshot.jobs) == 1
+    assert LIVE.read(now=at(0.5)).snapshot.jobs == ()
+    assert len(LIVE.read(now=at(1)).snapshot.jobs) == 1

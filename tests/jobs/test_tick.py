@@ -5,12 +5,13 @@ from django.db import connection
 
 from artifacts.models import Checkpoint
 from eventlog.models import Command, Event
+from jobs.live import LIVE
 from jobs.models import Attempt, Job
 from jobs.services.apply_plan import apply_plan
 from jobs.services.change import change_priority
 from jobs.services.stop import cancel_job, hold_job
 from jobs.services.submit import submit_job
-from jobs.services.tick import read_consistently, run_tick, stop_overdue
+from jobs.services.tick import run_tick, stop_overdue
 from ray_runtime.protocol import EndCause, ReportKind
 from scheduling.model import (
     Evict,
@@ -120,7 +121,7 @@ def test_a_job_that_starts_has_no_reason_to_wait(world: World) -> None:
 def test_a_start_that_lost_its_race_is_dropped_and_recorded(world: World, change: str) -> None:
     """The job changed between the snapshot and the decision's turn."""
     job = world.submit()
-    reading = read_consistently(now=at(1))
+    reading = LIVE.read(now=at(1))
     match change:
         case "cancel":
             cancel_job(user=world.cast.owner, job_id=job.id, now=at(1))
@@ -142,14 +143,14 @@ def test_the_same_dropped_decision_is_recorded_once(world: World) -> None:
     world.queue_a.save()
     job = world.submit()
     for second in range(3):
-        apply_plan(Plan(starts=(start(job),)), read_consistently(now=at(second)), now=at(second))
+        apply_plan(Plan(starts=(start(job),)), LIVE.read(now=at(second)), now=at(second))
     assert Event.objects.filter(job_id=job.id, kind="decision_dropped").count() == 1
 
 
 def test_an_eviction_of_a_job_that_has_ended_is_dropped(world: World) -> None:
     """It finished meanwhile."""
     job, attempt = world.running()
-    reading = read_consistently(now=at(1))
+    reading = LIVE.read(now=at(1))
     world.end(attempt)
     evict = Evict(job=JobId(str(job.id)), beneficiary=JobId("x"), kind=EvictionKind.PREEMPT)
     assert apply_plan(Plan(evictions=(evict,)), reading, now=at(2)).num_dropped == 1
@@ -159,7 +160,7 @@ def test_an_eviction_of_a_job_that_has_ended_is_dropped(world: World) -> None:
 def test_reasons_and_kept_devices_are_for_those_who_still_wait(world: World) -> None:
     """A job that was held since the snapshot gets none."""
     stays, leaves = world.submit(), world.submit()
-    reading = read_consistently(now=at(1))
+    reading = LIVE.read(now=at(1))
     hold_job(user=world.cast.owner, job_id=leaves.id, now=at(1))
     reason = Reason(code=ReasonCode.NO_CAPACITY, params={"free_milli": 0}, help=Help.WAIT_FOR_DEVICES)
     ids = [JobId(str(job.id)) for job in (stays, leaves)]
@@ -177,8 +178,8 @@ def test_kept_devices_come_back_in_the_next_snapshot(world: World) -> None:
     job = world.submit()
     placement = (Worker(node=NodeName("n1"), devices=FOUR),)
     keep = Plan(keeps=(Keep(job=JobId(str(job.id)), placement=placement),))
-    apply_plan(keep, read_consistently(now=at(1)), now=at(1))
-    reading = read_consistently(now=at(2))
+    apply_plan(keep, LIVE.read(now=at(1)), now=at(1))
+    reading = LIVE.read(now=at(2))
     assert reading.snapshot.jobs[0].kept == placement
     apply_plan(Plan(), reading, now=at(2))
     assert fresh(job).kept == []

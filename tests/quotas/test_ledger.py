@@ -54,6 +54,32 @@ def test_the_limit_is_refused_with_its_numbers(queue: Queue, cast: Cast) -> None
     assert used() == {"research": 4000, "research/a": 4000}
 
 
+def test_the_limit_of_a_type_and_of_a_user_are_refused_apart(queue: Queue, cast: Cast) -> None:
+    """In any queue above too; of other types and for other users there is room."""
+    Queue.objects.filter(path="research").update(type_limits={"h100": 2000}, user_limit_milli=3000)
+
+    def take_type(kind: str, milli: int, user_id: int) -> None:
+        hold(
+            holder_id=uuid4(),
+            queue_id=queue.id,
+            amount_milli=milli,
+            accelerator_type=kind,
+            user_id=user_id,
+            now=NOW,
+        )
+
+    take_type("h100", 2000, cast.owner.id)
+    with pytest.raises(LimitReached) as of_type:
+        take_type("h100", 1000, cast.teammate.id)
+    assert "2 of 2 accelerators of type h100 in use, so 1 more" in of_type.value.message
+    with pytest.raises(LimitReached) as of_user:
+        take_type("a100", 2000, cast.owner.id)
+    assert "2 of 3 accelerators for one user in use, so 2 more" in of_user.value.message
+    take_type("a100", 1000, cast.owner.id)
+    take_type("a100", 1000, cast.teammate.id)
+    assert used() == {"research": 4000, "research/a": 4000}
+
+
 def test_an_ancestors_limit_counts_too(queue: Queue, cast: Cast) -> None:
     """The first from the root down is named."""
     other = a_queue("research/b", team=cast.team_b)

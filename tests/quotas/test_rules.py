@@ -27,6 +27,40 @@ def told(**given: Any) -> dict[str, str]:
     return {item.path: str(item.problem) for item in quota_problems(**{**defaults, **given})}
 
 
+def test_what_is_promised_of_a_type_fits_everywhere() -> None:
+    """Under its own limit, inside the total, inside the parent's promise, above the children's."""
+    assert told(guarantee_milli=8000, type_guarantees={"h100": 4000}, type_limits={"h100": 4000}) == {}
+    found = told(guarantee_milli=8000, type_guarantees={"h100": 4000}, type_limits={"h100": 3000})
+    assert found == {"type_limits.h100": "of 3 is below the guarantee of 4"}
+    assert list(told(guarantee_milli=2000, type_guarantees={"h100": 4000})) == ["type_guarantees"]
+    parent = QueueAmounts(
+        path="p", guarantee_milli=8000, limit_milli=None, used_milli=0, type_guarantees={"h100": 4000}
+    )
+    sibling = QueueAmounts(
+        path="p/s", guarantee_milli=2000, limit_milli=None, used_milli=0, type_guarantees={"h100": 2000}
+    )
+    fits = {"guarantee_milli": 4000, "parent": parent, "siblings": [sibling]}
+    assert told(**fits, type_guarantees={"h100": 2000}) == {}
+    assert list(told(**fits, type_guarantees={"h100": 2001})) == ["type_guarantees.h100"]
+    assert list(told(**fits, type_guarantees={"a100": 1})) == ["type_guarantees.a100"]
+    below = told(guarantee_milli=4000, type_guarantees={"h100": 1000}, children=[sibling])
+    assert below == {"type_guarantees.h100": "is less than the 2 promised to the queues below"}
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ({"type_limits": {"h 100": 1}}, "type_limits"),
+        ({"type_limits": {"h100": -1}}, "type_limits.h100"),
+        ({"type_limits": {f"t{number}": 1 for number in range(33)}}, "type_limits"),
+        ({"user_limit_milli": -1}, "user_limit"),
+    ],
+)
+def test_limits_of_types_and_users_have_their_ranges(given: dict[str, Any], path: str) -> None:
+    """Told by the path of what is wrong."""
+    assert list(told(**given)) == [path]
+
+
 @pytest.mark.parametrize("path", ["research", "research/nlp", "团队/微调", "a-1/b_2/c.3", "x" * 60])
 def test_good_paths(path: str) -> None:
     """Any script; at most six levels."""

@@ -57,6 +57,28 @@ def test_the_dialog_stays_open_with_what_is_wrong(world: World, child: Queue) ->
     assert (good.status_code, good.headers["HX-Redirect"]) == (204, "/queues")
 
 
+def test_types_and_users_have_their_fields(world: World, child: Queue) -> None:
+    """Numbers by type in one field; what a form does not send stays as it is."""
+    Queue.objects.filter(path="a").update(type_guarantees={"h100": 4000})
+    client = browser_of(world.cast.team_admin)
+    more = {
+        "guarantee": "2",
+        "user_limit": "3",
+        "type_guarantees": "h100=1.5",
+        "type_limits": "h100=2, a100=0",
+    }
+    client.post("/queues/a/微调/quota", {**GOOD, **more})
+    queue = Queue.objects.get(path="a/微调")
+    assert (queue.user_limit_milli, queue.type_guarantees) == (3000, {"h100": 1500})
+    assert queue.type_limits == {"h100": 2000, "a100": 0}
+    client.post("/queues/a/微调/quota", GOOD)
+    assert Queue.objects.get(path="a/微调").type_guarantees == {"h100": 1500}
+    wrong = client.post("/queues/a/微调/quota", {**GOOD, "type_limits": "h100"})
+    assert "must name each type once" in wrong.content.decode()
+    above = client.post("/queues/a/微调/quota", {**GOOD, "type_guarantees": "a100=1"})
+    assert "a100: is more than “a” has left to give" in above.content.decode()
+
+
 def test_an_empty_limit_is_none(world: World, child: Queue) -> None:
     """No limit of its own."""
     Queue.objects.filter(id=child.id).update(limit_milli=1000)

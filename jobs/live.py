@@ -1,0 +1,168 @@
+"""The live snapshot: kept in this process, brought up to date by what changed since it was read last.
+
+Every row that the engine decides on carries the transaction that changed it (a trigger writes it). What a
+reading did not see has a number of at least that reading's xmin, so the next one asks from there on and
+misses nothing, whether a wake-up was lost or transactions committed out of order. Now and then counts are
+compared all the same, and a difference is logged and everything read anew.
+"""
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Count, Sum
+
+from cluster.selectors import nodes_changed_since, supply, windows
+from jobs.lifecycle import TERMINAL, State
+from jobs.models import Dependency, Job
+from jobs.snapshot import Row, read_rows
+from quotas.selectors import demand
+from scheduling import model
+from scheduling.model import Help, JobId, Reason, ReasonCode
+from scheduling.snapshot import Snapshot
+
+logger = logging.getLogger(__name__)
+
+VERIFIED_EVERY = 100  # readings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A snapshot, and the version of each job in it: a decision holds only for that version.
+
+    Those `outside` wait for a job that is hidden from the engine (held, or in its backoff), and so are they.
+    """
+
+    snapshot: Snapshot
+    versions: Mapping[JobId, int]
+    outside: Mapping[JobId, Reason] = field(default_factory=dict)
+
+
+class LiveSnapshot:
+    """What one process knows of the jobs that have not ended, of nodes, queues and windows."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.num_read = 0  # rows of jobs that the last reading took from the database
+        self.forget()
+
+    def forget(self) -> None:
+        """Read everything the next time."""
+        self._xmin: int | None = None
+        self._rows: dict[JobId, Row] = {}
+        self._versions: dict[JobId, int] = {}
+        self._special: dict[JobId, Row] = {}  # that may have to be hidden: held, delayed, or dependent
+        self._hidden: set[JobId] = set()
+        self._changed: set[JobId] = set()  # since the snapshot was made
+        self._snapshot = Snapshot.of(nodes=[], queues=[], jobs=[], levels=settings.ENV.topology_levels)
+        self._until_verified = VERIFIED_EVERY
+
+    def read(self, *, now: datetime) -> Reading:
+        """The jobs, nodes, queues and windows of one moment."""
+        with self._lock:
+            try:
+                return self._read(now)
+            except BaseException:
+                self.forget()  # half of a change is worse than none
+                raise
+
+    def _read(self, now: datetime) -> Reading:
+        with transaction.atomic():
+            if not connection.savepoint_ids:  # inside a caller's transaction, that one's level holds
+                with connection.cursor() as cursor:
+                    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            xmin = _xmin()
+            self._catch_up()
+            nodes = supply() if self._xmin is None or nodes_changed_since(self._xmin) else None
+            queues, planned = demand(), windows(now)
+            self._xmin = xmin
+        return self._reading(self._supplied(nodes, queues, planned), now)
+
+    def _catch_up(self) -> None:
+        """Take in what changed since the last reading; everything at first, or if something was missed."""
+        if self._xmin is not None:
+            self._take(read_rows(since=self._xmin))
+            self._until_verified -= 1
+            if self._until_verified <= 0 and self._differs():
+                self.forget()
+        if self._xmin is None:
+            self._take(read_rows(since=None))
+
+    def _take(self, rows: list[Row]) -> None:
+        self.num_read = len(rows)
+        waiting = [row.job.id for row in rows if row.state in (State.QUEUED, State.HELD)]
+        depends_on = _dependencies(waiting)
+        for row in rows:
+            self._changed.add(row.job.id)
+            for known in (self._rows, self._versions, self._special):
+                known.pop(row.job.id, None)
+            if row.state not in TERMINAL:
+                self._keep(row.depending_on(depends_on.get(row.job.id, frozenset())))
+
+    def _keep(self, row: Row) -> None:
+        self._rows[row.job.id] = row
+        self._versions[row.job.id] = row.version
+        if row.state is State.HELD or row.not_before is not None or row.job.depends_on:
+            self._special[row.job.id] = row
+
+    def _supplied(
+        self, nodes: list[model.Node] | None, queues: list[model.Queue], planned: list[model.Window]
+    ) -> Snapshot:
+        """The last snapshot with nodes, queues and windows as they are now; itself if nothing changed."""
+        shown = self._snapshot
+        changes: dict[str, Any] = {} if nodes is None else {"nodes": nodes}
+        changes |= {} if list(shown.queues) == queues else {"queues": queues}
+        changes |= {} if list(shown.windows) == planned else {"windows": planned}
+        return shown.with_event(**changes) if changes else shown
+
+    def _reading(self, shown: Snapshot, now: datetime) -> Reading:
+        aside = {key for key, row in self._special.items() if row.is_aside(now)}
+        others = {key: row.job.depends_on & aside for key, row in self._special.items()}
+        outside = {key: _waits(held) for key, held in others.items() if held and key not in aside}
+        hidden = aside | outside.keys()
+        touched = self._changed | (self._hidden - hidden)
+        came = [self._rows[key].job for key in touched if key in self._rows and key not in hidden]
+        gone = {key for key in self._changed if key not in self._rows} | hidden
+        if came or not gone.isdisjoint(self._changed | hidden - self._hidden):
+            shown = shown.with_event(jobs=came, gone=gone)
+        self._snapshot, self._hidden, self._changed = shown, hidden, set()
+        return Reading(snapshot=shown, versions=dict(self._versions), outside=outside)
+
+    def _differs(self) -> bool:
+        """Whether something was missed, by what the database counts."""
+        self._until_verified = VERIFIED_EVERY
+        found = Job.objects.exclude(state__in=TERMINAL).aggregate(num=Count("id"), versions=Sum("version"))
+        there = (found["num"], found["versions"] or 0)
+        own = (len(self._rows), sum(self._versions.values()))
+        if there != own:
+            logger.warning("the live snapshot missed a change and is read anew: %s, not %s", own, there)
+        return there != own
+
+
+def _xmin() -> int:
+    """Every transaction below it has ended and is seen by this reading."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+        return int(cursor.fetchone()[0])
+
+
+def _dependencies(waiting: Iterable[JobId]) -> dict[JobId, frozenset[JobId]]:
+    found: dict[JobId, set[JobId]] = {}
+    rows = Dependency.objects.filter(job__in=[UUID(key) for key in waiting])
+    for job_id, on_id in rows.values_list("job_id", "on_id"):
+        found.setdefault(JobId(str(job_id)), set()).add(JobId(str(on_id)))
+    return {key: frozenset(others) for key, others in found.items()}
+
+
+def _waits(others: frozenset[JobId]) -> Reason:
+    params: dict[str, int | str] = {"job": min(others), "num_jobs": len(others)}
+    return Reason(code=ReasonCode.WAITS_JOB, params=params, help=Help.WAIT_FOR_JOB)
+
+
+LIVE = LiveSnapshot()

@@ -1,9 +1,9 @@
 """How much of what is free is of no use to the jobs that come, and what placing one worker adds to that.
 
-Expected fragmentation is the measure of Weng et al., "Beware of Fragmentation", USENIX ATC'23, section 4: what
-a worker drawn from the mix of shapes could not use of a node's free devices. To it we add devices *stranded*:
-beyond those that the node's free cores and memory can feed at the mix's mean need for each device. The measure
-alone sees no loss in four free devices with the cores of one worker; stranding does.
+Expected fragmentation is the measure of Weng et al., "Beware of Fragmentation", USENIX ATC'23, section 4:
+what a worker drawn from the mix of shapes could not use of a node's free devices. To it we add devices
+*stranded*: beyond those that the node's free cores and memory can feed at the mix's mean need for each. The
+measure alone sees no loss in four free devices with the cores of one worker; stranding does.
 
 Amounts are milli-devices times the mix's total weight: integers, so that neither rounding nor the order of
 the rows decides.
@@ -162,7 +162,7 @@ class Gradients:
 
     def changed(self, nodes: IntArray) -> None:
         """The room of these nodes is another one now."""
-        part = profile_of(_rows(self._room, nodes), self._mix)
+        part = profile_of(rows(self._room, nodes), self._mix)
         for name in ("fits", "usable", "free", "cpus", "memory"):
             getattr(self._profile, name)[nodes] = getattr(part, name)
         self._current[nodes] = self._measure(part, self._mix)
@@ -197,7 +197,7 @@ class Gradients:
     def _refresh(self, shape: Shape, nodes: IntArray) -> None:
         increase, device = self._known[shape]
         increase[nodes] = IMPOSSIBLE
-        able = nodes[_holds(_rows(self._room, nodes), shape)]
+        able = nodes[_holds(rows(self._room, nodes), shape)]
         if not able.size:
             return
         if shape.is_fraction:
@@ -223,8 +223,8 @@ def best_unit(room: Room, shape: Shape, nodes: IntArray, mix: Mix) -> tuple[int,
     """The node of these where one worker of the shape adds least to the loss, and the device to share there
     (`NO_DEVICE` for whole devices); nothing if it fits on none. `Gradients` answers many such questions.
     """
-    nodes = nodes[_holds(_rows(room, nodes), shape)]
-    found = Gradients(_rows(room, nodes), mix).best(shape, np.arange(len(nodes)))
+    nodes = nodes[_holds(rows(room, nodes), shape)]
+    found = Gradients(rows(room, nodes), mix).best(shape, np.arange(len(nodes)))
     return None if found is None else (int(nodes[found[0]]), found[1])
 
 
@@ -241,7 +241,8 @@ def _column(numbers: Iterable[int]) -> IntArray:
     return np.array(list(numbers), dtype=np.int64)
 
 
-def _rows(room: Room, nodes: IntArray) -> Room:
+def rows(room: Room, nodes: IntArray) -> Room:
+    """The room of these nodes, copied."""
     return Room(room.devices[nodes], room.cpus[nodes], room.memory[nodes], room.type_of[nodes])
 
 

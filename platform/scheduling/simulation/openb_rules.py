@@ -10,7 +10,7 @@ import numpy as np
 
 from scheduling.amounts import DEVICE_MILLI, Shape
 from scheduling.fragmentation import IMPOSSIBLE, NO_DEVICE, Gradients, Mix, Room, fragmentation, loss
-from scheduling.supply import IntArray
+from scheduling.supply import BoolArray, IntArray
 
 WORST = np.iinfo(np.int64).min
 _LARGEST_NODE = (128_000, 8_000)  # milli-CPUs and milli-devices, by which best fit weighs
@@ -22,8 +22,8 @@ class Rule(Protocol):
     def choose(self, shape: Shape) -> tuple[int, int] | None:
         """The node for the task and the device to share there (`NO_DEVICE`: whole ones, or none at all)."""
 
-    def changed(self, node: int) -> None:
-        """The room of this node is another one now."""
+    def taken(self, node: int) -> None:
+        """What was chosen last was carried out: the room of this node is another one now."""
 
 
 class Published(Gradients):
@@ -49,7 +49,7 @@ class ByGradient:
         """The first of the nodes where least is added."""
         return self._gradients.best(shape, self._nodes)
 
-    def changed(self, node: int) -> None:
+    def taken(self, node: int) -> None:
         """This node is reckoned anew when it is asked for."""
         self._gradients.changed(np.array([node]))
 
@@ -63,13 +63,13 @@ class ByScore:
 
     def choose(self, shape: Shape) -> tuple[int, int] | None:
         """The first of the best nodes."""
-        fits = _fits(self._room, shape)
-        if not fits.any():
+        able = fits(self._room, shape)
+        if not able.any():
             return None
-        node = int(np.argmax(np.where(fits, self._score(self._room, shape), WORST)))
+        node = int(np.argmax(np.where(able, self._score(self._room, shape), WORST)))
         return node, _fullest(self._room, node, shape)
 
-    def changed(self, node: int) -> None:
+    def taken(self, node: int) -> None:
         """Nothing is remembered."""
 
 
@@ -107,7 +107,8 @@ def take(room: Room, shape: Shape, node: int, device: int) -> None:
         room.devices[node, whole] = 0
 
 
-def _fits(room: Room, shape: Shape) -> IntArray:
+def fits(room: Room, shape: Shape) -> BoolArray:
+    """Which nodes hold the task."""
     able = (room.cpus >= shape.cpus_milli) & (room.memory >= shape.memory_bytes)
     if shape.num_devices:
         able &= (room.devices >= shape.device_milli).sum(axis=1) >= shape.num_devices

@@ -30,7 +30,7 @@ def philly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[ReplayOption
         return {"trace": "philly", "metrics": {"makespan_s": 1234567.0, "num_jobs": 3}}
 
     trace = Trace("philly", ("fifo", "ours"), run, workloads=("all", "week"))
-    monkeypatch.setitem(sys.modules, "scheduling.simulation.philly", SimpleNamespace(TRACE=trace))  # type: ignore[arg-type]  # a module by its one name
+    monkeypatch.setitem(sys.modules, "scheduling.simulation.philly", SimpleNamespace(TRACE=trace))
     (tmp_path / "philly").mkdir()
     return asked
 

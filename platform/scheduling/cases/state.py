@@ -105,7 +105,9 @@ class ClusterState:
         self._change(name, num_workers=min(max(number, job.min_workers), job.max_workers))
 
     def finish_pods(self, name: JobId, nodes: tuple[str, ...], number: int) -> None:
-        """Pods that finished well: those on the nodes named, else the first of the gang."""
+        """Pods that finished well: those on the nodes named, else the first of the gang. With the last one
+        that runs the job has ended.
+        """
         job = self._job(name)
         done: list[Worker] = []
         for node in nodes or (None,) * number:
@@ -113,14 +115,11 @@ class ClusterState:
             if not left:
                 raise CaseError(name, "no such pod runs that could finish")
             done.append(left[0])
-        if len(done) >= job.num_workers:
+        left = _without(job.placement, done)
+        if not left:
             self.remove(name)
             return
-        sizes = {"num_workers": job.num_workers - len(done)}
-        for bound in ("min_workers", "max_workers"):
-            value = getattr(job, bound)
-            sizes |= {} if value is None else {bound: max(1, min(value, sizes["num_workers"]))}
-        self._change(name, placement=_without(job.placement, done), **sizes)
+        self._change(name, placement=left, **_sizes_without(job, len(done), num_left=len(left)))
 
     def restart(self, name: JobId, t: int) -> None:
         """All pods start anew; those on nodes where nothing may start are lost."""
@@ -202,6 +201,15 @@ class ClusterState:
         if len(free) < num:
             raise CaseError(job.id, f"{node} has {len(free)} free devices, a pod of it needs {num}")
         return Worker(node=row.name, devices=tuple(free[:num]))
+
+
+def _sizes_without(job: Job, num_done: int, *, num_left: int) -> dict[str, int]:
+    """The sizes of a job that needs these pods no more; those that are left go on."""
+    sizes = {"num_workers": max(job.num_workers - num_done, 1)}
+    if job.min_workers is not None and job.max_workers is not None:
+        sizes["min_workers"] = max(min(job.min_workers - num_done, num_left), 1)
+        sizes["max_workers"] = max(job.max_workers - num_done, 1)
+    return sizes
 
 
 def _without(placement: Placement, others: Iterable[Worker]) -> Placement:

@@ -104,6 +104,11 @@ ALWAYS_TRUE = (
     "every gang has all its pods or none",
     "no gang runs in part",
     "no device is used twice",
+    "while H runs, L1 waits",
+    "L1 waits as long as H runs",
+    "before H starts L1 runs",
+    "until big starts, L2 runs",
+    "once H has started, nothing runs on b2",
     "no node is overbooked",
 )
 ALWAYS_FALSE = (
@@ -144,6 +149,10 @@ ALWAYS_FALSE = (
     "H holds 0 or 3 devices",
     "x1 holds exactly 1 device",
     "the devices of L2 and H = 4",
+    "while H runs, L2 waits",
+    "L1 runs while L2 runs",
+    "before H starts L1 waits",
+    "after H starts, L1 waits",
 )
 UNKNOWN = (
     "L1 is happy",
@@ -154,6 +163,10 @@ UNKNOWN = (
     "the five jobs on a1 run throughout",
     "the other runs",
     "and equals the running pods of E",
+    "while L9 runs, L1 waits",
+    "while L1 runs, L9 waits",
+    "after big starts, L1 runs",
+    "between t=30 and t=20 L1 runs",
 )
 
 

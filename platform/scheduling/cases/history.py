@@ -47,6 +47,6 @@ class History:
 
     def between(self, start: int, end: int) -> Iterator[Seen]:
         """All states in effect from `start` until just before `end`."""
-        if any(noted <= start for noted in self.seen):
+        if start < end and any(noted <= start for noted in self.seen):
             yield self.at(start)
         yield from (seen for t, seen in self.seen.items() if start < t < end)

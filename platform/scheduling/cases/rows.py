@@ -20,7 +20,20 @@ from scheduling.model import (
 )
 
 ROOT = "root"
-WIDEST_FIRST = ("region", "zone", "datacenter", "room", "spine", "block", "supernode", "rack", "node")
+WIDEST_FIRST = (
+    "region",
+    "zone",
+    "datacenter",
+    "room",
+    "row",
+    "spine",
+    "block",
+    "supernode",
+    "rack",
+    "leaf",
+    "switch",
+    "node",
+)
 LINK_LABELS = ("link", "nvlink", "supernode")
 UNTYPED = "any"
 MILLISECONDS = 1000
@@ -113,7 +126,7 @@ def read_job(fields: Fields) -> CaseJob:
         cpus_milli=fields.milli("cpus", 0),
         memory_bytes=fields.whole("memory_gib", 0) * GIB,
         user=fields.maybe_text("user"),
-        types=fields.texts("types") or fields.texts("type"),
+        types=tuple(name for name in fields.texts("types") or fields.texts("type") if name != UNTYPED),
         topology=_topology(fields),
         preemptible=fields.flag("preemptible", default=True),
         grace_ms=fields.whole("grace", 0) * MILLISECONDS,

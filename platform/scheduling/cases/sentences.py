@@ -26,6 +26,8 @@ SIGNS: Mapping[str, str] = {  # words that stand for a comparison, not at the be
     "\u2264": "<=",
     "\u2265": ">=",
 }
+_WHILE = "(?:while|whenever|when|as long as)"
+_START_OF = r"\b(?P<when>before|until|after|from|once) (?P<job>\S+) (?:starts|has started|runs)\b"
 _SECOND = r"(?:t ?= ?|second )?"
 _WINDOWS = (  # the second of them begins, and that before which it ends
     rf"\b(?:between|from) {_SECOND}(?P<a>\d+) (?:and|to|until|till) {_SECOND}(?P<b>\d+)\b(?! {_UNIT})",
@@ -37,9 +39,15 @@ _WINDOWS = (  # the second of them begins, and that before which it ends
 
 def always_problem(scene: Scene, text: str, *, end: int) -> tuple[int, str] | None:
     """The first moment at which the sentence does not hold, if there is one. `end`: where the case ends."""
-    start, until, sentence = _window(text)
-    for seen in scene.history.between(start, min(until, end + 1)):
-        if not _all_hold(Moment(scene, seen, is_new=seen.t >= start), _clauses(sentence)):
+    start, until, sentence = _window(scene, text)
+    condition, consequence = _condition(sentence)
+    moments = list(scene.history.between(start, min(until, end + 1)))
+    if not moments:
+        raise PhraseError(f"{text}: there is no such time")
+    for seen in moments:
+        is_due = _all_hold(Moment(scene, seen), _clauses(condition))
+        does_hold = _all_hold(Moment(scene, seen, is_new=seen.t >= start), _clauses(consequence))
+        if is_due and not does_hold:
             return seen.t, f"does not hold: {text}"
     return None
 
@@ -54,8 +62,9 @@ def times_in(sentence: object) -> list[int]:
     return [int(t) for t in re.findall(r"\bt ?= ?(\d+)", str(sentence))]
 
 
-def _window(text: str) -> tuple[int, int, str]:
-    """From and until when, and the sentence without that."""
+def _window(scene: Scene, text: str) -> tuple[int, int, str]:
+    """From and until when, and the sentence without that. A job's first start is a time, too."""
+    text = re.sub(_START_OF, lambda found: _with_time(scene, found), text)
     for pattern in _WINDOWS:
         found = re.search(pattern, text, re.IGNORECASE)
         if found is not None:
@@ -66,6 +75,23 @@ def _window(text: str) -> tuple[int, int, str]:
                 return at, at + 1, sentence
             return times.get("a", 0), times.get("b", FOREVER), sentence
     return 0, FOREVER, text
+
+
+def _with_time(scene: Scene, found: re.Match[str]) -> str:
+    """ "before H starts" as "before t=70"."""
+    started = scene.history.first_starts.get(found["job"])
+    if found["job"] not in scene.jobs or (started is None and found["when"] not in ("before", "until")):
+        raise PhraseError(found[0])
+    return f"{found['when'].replace('once', 'after')} t={FOREVER if started is None else started}"
+
+
+def _condition(sentence: str) -> tuple[str, str]:
+    """ "while H waits, n1 runs nothing": the condition ("" is none), and what has to hold under it."""
+    first = re.fullmatch(rf"{_WHILE} ([^,]+), (.+)", sentence, re.IGNORECASE)
+    last = re.fullmatch(rf"(.+?),? {_WHILE} (.+)", sentence, re.IGNORECASE)
+    if first is not None:
+        return first[1], first[2]
+    return ("", sentence) if last is None else (last[2], last[1])
 
 
 def _clauses(sentence: str) -> list[str]:

@@ -11,8 +11,8 @@ from bisect import bisect_right
 
 from scheduling.backfill import Backfill
 from scheduling.joining import Joining
-from scheduling.model import Growth, Job, JobId, JobPhase, Placement
-from scheduling.ordering import in_turn
+from scheduling.model import Growth, Job, JobId, JobPhase, Order, Placement, QueuePath
+from scheduling.ordering import Turn, in_turn
 from scheduling.sizes import largest_size, size_up_to
 from scheduling.speeds import expected_ms, speed_of, utility, weight_of, worthwhile_sizes
 from scheduling.standing import Standing
@@ -30,13 +30,12 @@ def shrink_to_wanted(standing: Standing) -> None:
                 standing.resize(job, job.placement[:size])
 
 
-def grow(standing: Standing, backfill: Backfill) -> "Growing":
+def grow(standing: Standing, backfill: Backfill) -> None:
     """Idle devices go to elastic jobs, running or starting in this plan."""
     growing = Growing(standing, backfill)
     growing.to_wanted()
     if standing.policy.growth is Growth.MOST:
         growing.to_most()
-    return growing
 
 
 class Growing:
@@ -46,6 +45,7 @@ class Growing:
         self.standing = standing
         self.backfill = backfill
         self.joining = Joining(standing)
+        self._firsts = _first_waiting(standing) if standing.policy.order is Order.STRICT_FIFO else {}
         self.jobs = {job.id: job for job in standing.elastic() if self._may_grow(job)}
 
     def placement(self, job: Job) -> Placement:
@@ -109,13 +109,15 @@ class Growing:
         return job.id in self.standing.starts or job.id in self.standing.resizes
 
     def _may_grow(self, job: Job) -> bool:
+        """In strict order nobody passes a job that waits in the same queue, by growing either."""
         standing = self.standing
+        first = self._firsts.get(job.queue)
+        if first is not None and standing.ranking.turn_of(job) > first:
+            return False
         if job.id in standing.starts:
             return True
-        return job.phase is JobPhase.PLACED and job.id not in standing.evictions and not self._is_damaged(job)
-
-    def _is_damaged(self, job: Job) -> bool:
-        return bool(job.num_missing) and job.id not in self.standing.resizes
+        is_lacking = bool(job.num_missing) and job.id not in standing.resizes
+        return job.phase is JobPhase.PLACED and job.id not in standing.evictions and not is_lacking
 
     def _has_room(self, job: Job) -> bool:
         return self.joining.has_room(job, self.placement(job), self._free(job))
@@ -146,3 +148,13 @@ class Growing:
             return True
         saved_ms = expected_ms(job, speed, now_ms=self.standing.now_ms) * (1 - speed / faster)
         return saved_ms > job.restart_cost_ms
+
+
+def _first_waiting(standing: Standing) -> dict[QueuePath, Turn]:
+    """The turn of the first job of each queue that waits and can start some day."""
+    firsts: dict[QueuePath, Turn] = {}
+    for job in standing.waiting():
+        if not standing.can_never_start(job):
+            turn = standing.ranking.turn_of(job)
+            firsts[job.queue] = min(turn, firsts.get(job.queue, turn))
+    return firsts

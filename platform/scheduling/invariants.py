@@ -323,12 +323,16 @@ class _Books:
             yield f"{path} reclaims beyond its guarantee"
 
     def _most_used(self, path: QueuePath) -> int:
-        """What the queue holds at most while the plan is made: with all starts, also those that gave way."""
-        held = {job.id: job.placement for job in self.jobs.values() if job.phase is JobPhase.PLACED}
+        """What the queue holds at most while the plan is made: with lost members replaced and with all starts,
+        also those that gave way.
+        """
+        running = [job for job in self.jobs.values() if job.phase is JobPhase.PLACED]
+        running = [job for job in running if path in self._upwards(job.queue)]
+        held = sum((len(job.placement) + job.num_missing) * job.accelerators_milli for job in running)
         gave_way = sum(
             self.jobs[n].total_milli for n in self.plan.gave_way if path in self._upwards(self.jobs[n].queue)
         )
-        return self._usage(held)[path] + self._usage(self.starts)[path] + gave_way
+        return held + self._usage(self.starts)[path] + gave_way
 
     def _guarantee(self, path: QueuePath) -> int:
         """The queue's own, or what its children are guaranteed if that is more."""

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from scheduling.amounts import DEVICE_MILLI, Kind, held_milli
-from scheduling.model import Help, Job, JobId, JobPhase, NodeName, Placement
+from scheduling.amounts import DEVICE_MILLI, Kind
+from scheduling.ends import leaving
+from scheduling.model import Help, Job, JobId, NodeName, Placement
 from scheduling.standing import Standing
 from scheduling.supply import BoolArray, Free
 
@@ -24,7 +25,7 @@ class Measures:
         self._kept: dict[JobId, int] = {}
         self._leaving_at: dict[Spot, list[JobId]] | None = None
         self._keepers: dict[tuple[str, ...], JobId] = {}
-        self.leaving = tuple(job for job in standing.jobs.values() if self._leaves(job))
+        self._leaving = list(leaving(standing))
 
     def most_workers(self, free: Free, kind: Kind) -> int:
         """The most workers of a kind that one allowed place holds."""
@@ -35,14 +36,14 @@ class Measures:
 
     def fits(self, free: Free, job: Job) -> bool:
         """Whether the job's gang has a place."""
-        return self.most_workers(free, self._kind(job)) >= job.num_workers
+        return self.most_workers(free, self._kind(job)) >= job.least_workers
 
     def way_out(self, free: Free, job: Job) -> Help | None:
         """The condition without which the job would fit, if dropping one is enough."""
         kind = self._kind(job)
-        if self.most_workers(free, replace(kind, required=())) >= job.num_workers:
+        if self.most_workers(free, replace(kind, required=())) >= job.least_workers:
             return Help.RELAX_TOPOLOGY
-        if self.most_workers(free, replace(kind, types=())) >= job.num_workers:
+        if self.most_workers(free, replace(kind, types=())) >= job.least_workers:
             return Help.ALLOW_MORE_TYPES
         return None
 
@@ -62,7 +63,7 @@ class Measures:
             return self.free_milli(free, kind) >= job.total_milli
         nodes = self._nodes_of(kind) & free.open
         cpus, memory = np.maximum(free.cpus[nodes], 0).sum(), np.maximum(free.memory[nodes], 0).sum()
-        wanted_cpus, wanted_memory = job.num_workers * job.cpus_milli, job.num_workers * job.memory_bytes
+        wanted_cpus, wanted_memory = job.least_workers * job.cpus_milli, job.least_workers * job.memory_bytes
         return bool(cpus >= wanted_cpus and memory >= wanted_memory)
 
     def room(self, free: Free, job: Job) -> dict[str, int | str]:
@@ -71,7 +72,7 @@ class Measures:
         return {
             **self.amounts(free, job),
             "queue": job.queue,
-            "workers": job.num_workers,
+            "workers": job.least_workers,
             "largest_workers": self.most_workers(free, kind),
             "accelerators_milli": job.accelerators_milli,
             "cpus_milli": job.cpus_milli,
@@ -110,15 +111,12 @@ class Measures:
     def victims(self, job: JobId) -> list[JobId]:
         """The leaving jobs on the devices (or, without any, on the nodes) that are kept for this one."""
         if self._leaving_at is None:
-            self._leaving_at = _by_spot(self.leaving)
+            self._leaving_at = _by_spot(self._leaving)
         kept = _spots(self._standing.keeps[job])
         return sorted({other for spot in kept for other in self._leaving_at.get(spot, ())})
 
     def _kind(self, job: Job) -> Kind:
         return self._standing.requests[job.id].kind
-
-    def _leaves(self, job: Job) -> bool:
-        return job.phase is JobPhase.LEAVING or job.id in self._standing.evictions
 
     def _nodes_of(self, kind: Kind) -> BoolArray:
         supply = self._standing.supply
@@ -131,16 +129,16 @@ class Measures:
         rows = standing.holdings.active()[columns.device_slot] & nodes[columns.device_node]
         queues, milli = columns.queue[columns.device_slot[rows]], columns.device_milli[rows]
         used = np.bincount(queues, weights=milli, minlength=len(standing.tree.queues)).astype(np.int64)
-        for job in self.leaving:
-            used[standing.queue_of(job)] += held_milli(job)
+        for job, placement in self._leaving:
+            used[standing.queue_of(job)] += len(placement) * job.accelerators_milli
         return {queue: int(amount) for queue, amount in enumerate(used) if amount}
 
 
-def _by_spot(jobs: Iterable[Job]) -> dict[Spot, list[JobId]]:
+def _by_spot(placements: Iterable[tuple[Job, Placement]]) -> dict[Spot, list[JobId]]:
     """Who holds something at each spot."""
     found: dict[Spot, list[JobId]] = {}
-    for job in jobs:
-        for spot in _spots(job.placement):
+    for job, placement in placements:
+        for spot in _spots(placement):
             found.setdefault(spot, []).append(job.id)
     return found
 

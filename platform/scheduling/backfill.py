@@ -41,12 +41,14 @@ class Backfill:
 
     def __init__(self, standing: Standing, snapshot: Snapshot) -> None:
         self._standing = standing
-        self._calendar = Calendar(snapshot, standing.supply, now_ms=standing.now_ms)
+        usable = standing.real.open
+        self._calendar = Calendar(snapshot.windows, standing.supply, usable, now_ms=standing.now_ms)
         closed = self._calendar.closed_by(self._calendar.overlapping(standing.now_ms, standing.now_ms + 1))
         if closed is not None:
             standing.close(closed)
         self._outlook: Outlook | None = None
         self._turns: list[Job] = []  # for whom a reservation was sought
+        self._found: dict[tuple[int, JobId, tuple[JobId, ...]], Booking | None] = {}  # in earlier sweeps
         self._synced_at = NOT_SYNCED
         self._profiles: dict[JobId, Free] = {}
         self._views: dict[Met, View] = {}
@@ -57,6 +59,11 @@ class Backfill:
     def usable(self) -> BoolArray:
         """The healthy nodes, those in maintenance included."""
         return self._calendar.usable
+
+    @property
+    def binds(self) -> bool:
+        """Whether there is any reservation or window to meet."""
+        return bool(self.bookings or self._calendar.windows)
 
     def begin_sweep(self) -> None:
         """Reservations are made anew: what they stand on has changed."""
@@ -125,12 +132,15 @@ class Backfill:
                 self.reserve(job)
 
     def reserve(self, job: Job) -> None:
-        """Gives a job that cannot start its earliest start at a place, if it is among the first to want one."""
+        """Gives a job that cannot start its earliest start at a place, if it is among the first of them."""
         limit = self._standing.policy.num_reservations
         if len(self.bookings) >= limit or len(self._turns) >= limit * NUM_TRIES:
             return
         self._turns.append(job)
-        booking = self.search(job).book()
+        state = (self._standing.version, job.id, tuple(each.reservation.job for each in self.bookings))
+        if state not in self._found:
+            self._found[state] = self.search(job).book()
+        booking = self._found[state]
         if booking is not None:
             self.bookings.append(booking)
             self.bookings.sort(key=lambda each: (each.starts_at_ms, each.reservation.job))
@@ -152,13 +162,8 @@ class Backfill:
         windows = self._met(job)[1]
         return not windows or self._is_open(self._standing.footprint(job, placement), windows)
 
-    def met_by(self, job: Job) -> Met:
-        """What the job would meet if it started now: jobs that meet the same have the same view."""
-        bookings, windows = self._met(job)
-        return len(bookings), windows
-
     def blocker_of(self, job: Job) -> Booking | None:
-        """Of the reservations, the first to begin without which the job, ending before it, could start now."""
+        """The first reservation to begin that keeps the job from starting: ending before it, it could."""
         bookings, windows = self._met(job)
         if any(booking.reservation.job == job.id for booking in bookings):
             return next((booking for booking in bookings if booking.reservation.job != job.id), None)
@@ -232,7 +237,7 @@ class Backfill:
         return closed is None or not closed[footprint.nodes].any()
 
     def _sync(self) -> Outlook:
-        """The outlook, with a profile for each reservation, made anew if anything but noted starts happened."""
+        """The outlook, with a profile for each reservation; anew if anything but noted starts happened."""
         if self._outlook is None or self._synced_at != self._standing.version:
             outlook = self.outlook()
             self._profiles = {

@@ -20,6 +20,7 @@ from scheduling.repair import repair, resizes_and_repairs
 from scheduling.snapshot import Snapshot
 from scheduling.standing import Standing
 from scheduling.sweeps import Sweeps
+from scheduling.windows import make_way
 
 
 def decide(snapshot: Snapshot, now_ms: int, policy: Policy) -> Plan:
@@ -27,6 +28,7 @@ def decide(snapshot: Snapshot, now_ms: int, policy: Policy) -> Plan:
     standing = Standing(snapshot, now_ms=now_ms, policy=policy)
     shrink_to_wanted(standing)
     backfill = Backfill(standing, snapshot)
+    make_way(standing, snapshot.windows)
     kept = renew_keeps(standing, backfill)
     repair(standing)
     start_kept(standing, backfill, kept)
@@ -53,7 +55,7 @@ def _plan(standing: Standing, sweeps: Sweeps, backfill: Backfill) -> Plan:
         keeps=tuple(Keep(job=job, placement=standing.keeps[job]) for job in sorted(standing.keeps)),
         reservations=tuple(booking.reservation for booking in backfill.bookings),
         reasons={job.id: reasons.reason_of(job) for job in standing.waiting()},
-        etas=expected_times(standing, backfill, sweeps.turns),
+        etas=expected_times(standing, backfill, sweeps.turns, sweeps.never),
         gave_way=tuple(sorted(standing.gave_way - standing.starts.keys())),
         policy=standing.policy,
     )

@@ -5,17 +5,18 @@ never ends; whoever is overdue or leaving is gone in a moment, but not yet.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from scheduling.amounts import shape_of
+from scheduling.holdings import NO_LIMIT_MS, Columns, Holding
 from scheduling.model import Basis, Job, Placement, Runtimes
 from scheduling.standing import Standing
 from scheduling.supply import BoolArray, IntArray
 
-NEVER = 1 << 60
+NEVER = NO_LIMIT_MS
 PAST = -1  # before every moment: what ended so is free
 MOMENT_MS = 1
 
@@ -27,7 +28,8 @@ class Tenures:
     Leaving jobs and jobs that devices are kept for hold too, so a device may have two holders.
     """
 
-    jobs: tuple[Job, ...]
+    slots: Sequence[Holding]
+    others: tuple[Job, ...]
     end: IntArray
     is_predicted: BoolArray
     queue: IntArray
@@ -40,6 +42,11 @@ class Tenures:
     device_node: IntArray
     device_index: IntArray
     device_milli: IntArray
+
+    def jobs(self) -> Iterator[Job]:
+        """The job of each holder."""
+        yield from (slot.job for slot in self.slots)
+        yield from self.others
 
     def basis(self, at_ms: int) -> Basis:
         """What is believed of this moment if it waits for holders to end."""
@@ -61,7 +68,9 @@ def end_of(job: Job, *, now_ms: int, runtimes: Runtimes) -> int:
     A prediction that the job has outlived is worth nothing: it is expected to run as long again, and never
     beyond its limit.
     """
-    begun = now_ms if job.placed_at_ms is None else job.placed_at_ms
+    if job.placed_at_ms is None:
+        return NEVER
+    begun = job.placed_at_ms
     end = begun + duration_of(job, runtimes)
     if end > now_ms:
         return min(end, NEVER)
@@ -81,20 +90,17 @@ def is_predicted(job: Job, runtimes: Runtimes) -> bool:
 
 def tenures_of(standing: Standing) -> Tenures:
     """Everything that is held, leaving or kept as things stand."""
-    columns, slots = standing.holdings.columns(), standing.holdings.slots
-    active = standing.holdings.active()
-    now_ms, runtimes = standing.now_ms, standing.policy.runtimes
-    ends = [
-        _end_of_holding(slot.job, slot.is_new, now_ms, runtimes) if is_active else PAST
-        for slot, is_active in zip(slots, active.tolist(), strict=True)
-    ]
-    predicted = [is_predicted(slot.job, runtimes) for slot in slots]
+    columns = standing.holdings.columns()
+    runtimes, num_slots = standing.policy.runtimes, len(columns.queue)
     others = list(_others(standing))
-    more = _Rows(standing, others, first_holder=len(slots))
+    more = _Rows(standing, others, first_holder=num_slots)
+    ends = np.where(standing.holdings.active(), _ends(columns, standing.now_ms, runtimes), PAST)
+    predicted = (columns.predicted_ms < NO_LIMIT_MS) & (runtimes is Runtimes.PREDICTIONS)
     return Tenures(
-        jobs=(*(slot.job for slot in slots), *(job for job, _, _ in others)),
-        end=np.array([*ends, *(end for _, _, end in others)], dtype=np.int64),
-        is_predicted=np.array([*predicted, *(False for _ in others)], dtype=np.bool_),
+        slots=standing.holdings.slots[:num_slots],
+        others=tuple(job for job, _, _ in others),
+        end=np.append(ends, np.array([end for _, _, end in others], dtype=np.int64)),
+        is_predicted=np.append(predicted, np.zeros(len(others), dtype=np.bool_)),
         queue=np.concatenate([columns.queue, more.queue]),
         amount=np.concatenate([columns.amount, more.amount]),
         worker_holder=np.concatenate([columns.worker_slot, more.workers[0]]),
@@ -152,10 +158,14 @@ def _others(standing: Standing) -> Iterator[tuple[Job, Placement, int]]:
         yield job, standing.keeps[name], min(last_gone + duration_of(job, standing.policy.runtimes), NEVER)
 
 
-def _end_of_holding(job: Job, is_new: bool, now_ms: int, runtimes: Runtimes) -> int:
-    if is_new:
-        return min(now_ms + duration_of(job, runtimes), NEVER)
-    return end_of(job, now_ms=now_ms, runtimes=runtimes)
+def _ends(columns: Columns, now_ms: int, runtimes: Runtimes) -> IntArray:
+    """`end_of` for every slot; those that start in this plan begin now."""
+    begun = np.where(columns.is_new, now_ms, columns.placed_at_ms)
+    last = end = begun + columns.limit_ms
+    if runtimes is Runtimes.PREDICTIONS:
+        end = begun + np.minimum(columns.limit_ms, columns.predicted_ms)
+    overdue = np.maximum(np.minimum(last, now_ms + now_ms - begun), now_ms + MOMENT_MS)
+    return np.minimum(np.where(end > now_ms, end, overdue), NEVER)
 
 
 def _limit_of(job: Job) -> int:

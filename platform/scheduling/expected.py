@@ -6,7 +6,8 @@ that, and for everybody behind, the line is taken as a fluid on each supply that
 types, and each limit of a queue above it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from scheduling.backfill import Backfill
 from scheduling.ends import (
     MOMENT_MS,
     NEVER,
-    PAST,
     duration_of,
     end_of,
     gone_at,
@@ -29,17 +29,18 @@ from scheduling.standing import Standing
 from scheduling.supply import BoolArray, FloatArray, IntArray
 
 NUM_PLACED = 4  # asks for which a place is sought
-NUM_BOUNDED = 32  # asks for which limits and devices are looked at
+NUM_BOUNDED = 16  # asks for which limits and devices are looked at
 UNKNOWN = Eta(at_ms=None, basis=Basis.UNKNOWN)
 
 
-def expected_times(standing: Standing, backfill: Backfill, turns: Sequence[Job]) -> dict[JobId, Eta]:
-    """An expected time for everybody who waits, given in order of turn."""
+def expected_times(
+    standing: Standing, backfill: Backfill, turns: Sequence[Job], never: Mapping[Ask, bool]
+) -> dict[JobId, Eta]:
+    """An expected time for everybody who waits, given in order of turn; `never`: who can never start."""
     waiting = [job for job in turns if job.id not in standing.starts]
     if not waiting:
         return {}
-    line = _Line(standing, backfill, waiting)
-    etas = line.etas()
+    etas = _Line(standing, backfill, waiting, never).etas()
     etas.update(_kept(standing))
     for booking in backfill.bookings:
         etas[booking.reservation.job] = Eta(at_ms=booking.starts_at_ms, basis=booking.reservation.basis)
@@ -50,20 +51,26 @@ def expected_times(standing: Standing, backfill: Backfill, turns: Sequence[Job])
 class _Line:
     """Everybody who waits, as columns in order of turn. Jobs that ask for the same are bounded alike."""
 
-    def __init__(self, standing: Standing, backfill: Backfill, waiting: Sequence[Job]) -> None:
+    def __init__(
+        self, standing: Standing, backfill: Backfill, waiting: Sequence[Job], never: Mapping[Ask, bool]
+    ) -> None:
         self._standing = standing
         self._backfill = backfill
         self._jobs = waiting
-        asks = [standing.asks[job.id] for job in waiting]
-        numbers: dict[Ask, int] = {}
-        self._ask = np.array([numbers.setdefault(ask, len(numbers)) for ask in asks], dtype=np.int64)
-        self._asks = tuple(numbers)
-        self._first = dict(zip(reversed(asks), reversed(waiting), strict=True))
-        self._never = np.array([standing.can_never_start(self._first[ask]) for ask in self._asks])
-        self._own = np.array([ask.total_milli for ask in self._asks], dtype=np.float64)[self._ask]
-        self._demand = np.where(self._never[self._ask] | self._is_kept(), 0.0, self._own)
-        durations = _durations(waiting, standing.policy.runtimes)
+        asks = standing.asks
+        self._ids = [job.id for job in waiting]
+        of_jobs = [asks[name] for name in self._ids]
+        self._asks = list(dict.fromkeys(of_jobs))  # the one asked for first comes first
+        number = {ask: number for number, ask in enumerate(self._asks)}
+        self._ask = np.fromiter(map(number.__getitem__, of_jobs), dtype=np.int64, count=len(of_jobs))
+        self._never = np.array([never.get(ask, False) for ask in self._asks], dtype=np.bool_)
+        amounts = [ask.total_milli for ask in self._asks]
+        self._own = np.array(amounts, dtype=np.float64)[self._ask]
+        self._demand = np.where(self._never[self._ask], 0.0, self._own)
+        if standing.keeps:  # what they will hold is held already
+            self._demand[[name in standing.keeps for name in self._ids]] = 0.0
         self._work = np.zeros_like(self._demand)
+        durations = _durations(waiting, standing.policy.runtimes)
         np.multiply(self._demand, durations, out=self._work, where=self._demand > 0)
 
     def etas(self) -> dict[JobId, Eta]:
@@ -81,19 +88,16 @@ class _Line:
         moments, number = np.unique(at, return_inverse=True)
         basis = self._basis()
         known = [UNKNOWN if t >= NEVER else Eta(at_ms=t, basis=basis) for t in moments.tolist()]
-        return {job.id: known[i] for job, i in zip(self._jobs, number.tolist(), strict=True)}
-
-    def _is_kept(self) -> BoolArray:
-        keeps = self._standing.keeps
-        return np.array([job.id in keeps for job in self._jobs], dtype=np.bool_)
+        return dict(zip(self._ids, map(known.__getitem__, number.tolist()), strict=True))
 
     def _bounds(self) -> IntArray:
         """For each ask a moment before which nobody who asks for it starts; now where nobody looked."""
         bounds = np.full(len(self._asks), self._standing.now_ms + MOMENT_MS)
         booked = {self._standing.asks[b.reservation.job]: b.starts_at_ms for b in self._backfill.bookings}
         num_places = NUM_PLACED - len(booked)
+        firsts = np.unique(self._ask, return_index=True)[1]
         for number, ask in enumerate(self._asks[:NUM_BOUNDED]):
-            job = self._first[ask]
+            job = self._jobs[int(firsts[number])]
             if ask in booked:
                 bounds[number] = booked[ask]
             elif not self._never[number] and job.id not in self._standing.keeps:
@@ -110,13 +114,14 @@ class _Line:
 
     def _type_pools(self) -> Iterator[tuple[BoolArray, FloatArray, Supplied]]:
         """For each choice of types: who has it, which part of each ask counts there, and the devices."""
-        choices = [ask.request.kind.types for ask in self._asks]
-        for types in dict.fromkeys(choices):
-            members = np.array([choice == types for choice in choices], dtype=np.bool_)
-            size = {choice: self._num_devices(choice) for choice in set(choices)}
-            common = {choice: self._num_devices(choice, types) / max(size[choice], 1) for choice in size}
-            shares = np.array([common[choice] for choice in choices], dtype=np.float64)
-            yield members, shares, self._devices(types)
+        chosen = [ask.request.kind.types for ask in self._asks]
+        choices = list(dict.fromkeys(chosen))
+        number = {types: number for number, types in enumerate(choices)}
+        of_asks = np.fromiter(map(number.__getitem__, chosen), dtype=np.int64, count=len(chosen))
+        for types in choices:
+            sizes = [(self._num_devices(each, types), self._num_devices(each)) for each in choices]
+            shares = np.array([common / max(size, 1) for common, size in sizes], dtype=np.float64)
+            yield of_asks == number[types], shares[of_asks], self._devices(types)
 
     def _queue_pools(self) -> Iterator[tuple[BoolArray, FloatArray, Supplied]]:
         """For each limit that the line exceeds: who waits below it, and what it leaves."""
@@ -136,21 +141,26 @@ class _Line:
 
     def _num_devices(self, types: tuple[str, ...], others: tuple[str, ...] = ()) -> int:
         """Devices of the usable nodes that are of one of these types, and of one of the others."""
-        nodes = self._nodes(types) & self._nodes(others) & self._backfill.usable
-        return int(self._standing.supply.num_devices[nodes].sum())
+        names = enumerate(self._standing.supply.types)
+        return sum(
+            self._sizes[number]
+            for number, name in names
+            if (not types or name in types) and (not others or name in others)
+        )
 
-    def _nodes(self, types: tuple[str, ...]) -> BoolArray:
-        supply = self._standing.supply
-        numbers = [number for number, name in enumerate(supply.types) if not types or name in types]
-        return np.isin(supply.type_of, numbers)
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """Devices of each type on usable nodes."""
+        supply, usable = self._standing.supply, self._backfill.usable
+        sizes = np.bincount(supply.type_of, weights=supply.num_devices * usable, minlength=len(supply.types))
+        return [int(size) for size in sizes]
 
     def _devices(self, types: tuple[str, ...]) -> Supplied:
         """What is free of these types as the holders give it back."""
-        outlook = self._backfill.outlook()
-        rows, held = outlook.tenures, outlook.headroom.types_held()
-        numbers = [number for number, name in enumerate(self._standing.supply.types) if name in types]
-        chosen = (rows.end > PAST) & (np.isin(held, numbers) if types else held >= 0)
-        order = np.flatnonzero(chosen)[np.argsort(rows.end[chosen], kind="stable")]
+        rows, headroom = self._backfill.outlook().tenures, self._backfill.outlook().headroom
+        is_meant = [not types or name in types for name in self._standing.supply.types]
+        held = headroom.types_held[headroom.by_end]
+        order = headroom.by_end[np.array([*is_meant, False])[held]]
         given_back = np.cumsum(rows.amount[order])
         free_now = self._num_devices(types) * DEVICE_MILLI - int(rows.amount[order].sum())
         return Supplied.of(self._standing.now_ms, free_now, rows.end[order], given_back)

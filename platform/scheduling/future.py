@@ -5,9 +5,6 @@ every a-th entry says when the unit can host its 1st, 2nd, ... worker of `a` dev
 entry of a domain is the earliest moment at which it hosts n workers.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 
 from scheduling.amounts import DEVICE_MILLI, Request
@@ -16,13 +13,8 @@ from scheduling.standing import Standing
 from scheduling.supply import BoolArray, Footprint, Free, IntArray
 from scheduling.topology import Grouping
 
-
-@dataclass(frozen=True, slots=True)
-class _Bucket:
-    """Domains of about the same size: their numbers, and their units in rows, padded with one past the last."""
-
-    domains: IntArray
-    units: IntArray
+EARLY = 8  # a probe is this part of the way, as long as there are
+MANY = 20_000  # ends to look at
 
 
 class Future:
@@ -47,7 +39,6 @@ class Future:
             self._end = self._last_ends(exists, self._spot, device_end)
         self._times: IntArray | None = None
         self._sorted: dict[bool, IntArray] = {}
-        self._buckets: dict[Grouping, list[_Bucket]] = {}
 
     def times(self) -> IntArray:
         """The moments at which anything becomes free, in order."""
@@ -86,7 +77,7 @@ class Future:
         if reached is not None:
             ends = np.where(reached[:, None], ends, NEVER)
         allowed = self._standing.placer.allowed(grouping, request.kind.types)
-        return min(self._nth_ends(grouping, ends, request.num_workers, allowed), default=NEVER)
+        return self._first_with(grouping, ends, request.num_workers, allowed)
 
     def _last_ends(self, exists: BoolArray, spots: IntArray, ends: IntArray) -> IntArray:
         last = np.where(exists, PAST, NEVER)
@@ -126,29 +117,25 @@ class Future:
         table[part_of[nodes, indices], indices] = ends[nodes, indices]
         return np.sort(table, axis=1)
 
-    def _nth_ends(
-        self, grouping: Grouping, ends: IntArray, num_workers: int, allowed: BoolArray
-    ) -> Iterator[int]:
-        """The least moment at which a domain of each bucket hosts so many workers."""
-        padded = np.concatenate([ends, np.full((1, ends.shape[1]), NEVER)])
-        for bucket in self._buckets_of(grouping):
-            units = bucket.units[allowed[bucket.domains]]
-            if units.size and units.shape[1] * ends.shape[1] >= num_workers:
-                entries = padded[units].reshape(len(units), -1)
-                yield int(np.partition(entries, num_workers - 1, axis=1)[:, num_workers - 1].min())
+    def _first_with(self, grouping: Grouping, ends: IntArray, num_workers: int, allowed: BoolArray) -> int:
+        """The first moment by which so many of the ends of one allowed domain are over.
 
-    def _buckets_of(self, grouping: Grouping) -> list[_Bucket]:
-        if grouping not in self._buckets:
-            self._buckets[grouping] = list(_bucketed(grouping))
-        return self._buckets[grouping]
-
-
-def _bucketed(grouping: Grouping) -> Iterator[_Bucket]:
-    """Domains whose numbers of units have as many binary digits, so that padding at most doubles them."""
-    order, sizes = np.append(grouping.order, len(grouping.domain)), np.diff(grouping.first)
-    digits = np.frexp(sizes)[1]
-    for number in np.unique(digits):
-        domains = np.flatnonzero(digits == number)
-        steps = np.arange(sizes[domains].max())
-        places = np.where(steps < sizes[domains, None], grouping.first[domains, None] + steps, len(order) - 1)
-        yield _Bucket(domains, order[places])
+        By bisection, in which only the ends between the bounds are looked at again. Most gangs need few of
+        many, so the first probes are early ones.
+        """
+        units = grouping.order[allowed[grouping.domain[grouping.order]]]
+        left, domains = ends[units].reshape(-1), np.repeat(grouping.domain[units], ends.shape[1])
+        moments = np.append(PAST, self.times())
+        over = np.zeros(grouping.num_domains, dtype=np.int64)
+        low, high, probe = 0, len(moments), 0
+        while low < high:
+            is_over = left <= moments[probe]
+            counts = over + np.bincount(domains[is_over], minlength=len(over))
+            if (counts >= num_workers).any():
+                high = probe
+            else:
+                low, over = probe + 1, counts
+                is_over = ~is_over
+            left, domains = left[is_over], domains[is_over]
+            probe = low + (high - low) // (EARLY if len(left) > MANY else 2)
+        return int(moments[low]) if low < len(moments) else NEVER

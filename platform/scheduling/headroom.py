@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -92,7 +93,19 @@ class Headroom:
         self._rows = tenures
         self._curves: dict[Scope, tuple[IntArray, IntArray]] = {}
         self._inside: dict[int, BoolArray] = {}
-        self._types: IntArray | None = None
+
+    @cached_property
+    def by_end(self) -> IntArray:
+        """Whoever holds something, in order of ends."""
+        holders = np.flatnonzero(self._rows.end > PAST)
+        return holders[np.argsort(self._rows.end[holders], kind="stable")]
+
+    @cached_property
+    def types_held(self) -> IntArray:
+        """The accelerator type on which each holder stands, by number; -1 for none."""
+        types = np.full(len(self._rows.end), -1, dtype=np.int64)
+        types[self._rows.worker_holder] = self._standing.supply.type_of[self._rows.worker_node]
+        return types
 
     def used(self, scope: Scope, at_ms: int, stays: Iterable[Stay] = ()) -> int:
         """What holders and planned stays use of a scope at that moment."""
@@ -113,28 +126,29 @@ class Headroom:
     def curve(self, scope: Scope) -> tuple[IntArray, IntArray]:
         """The ends of the scope's holders in order, and what has been given back after so many of them."""
         if scope not in self._curves:
-            rows = np.flatnonzero(self._members(scope) & (self._rows.end > PAST))
-            rows = rows[np.argsort(self._rows.end[rows], kind="stable")]
+            rows = self.by_end[self._members(scope)[self.by_end]]
             amounts = self._first_rows()[rows] if scope.array else self._rows.amount[rows]
             self._curves[scope] = self._rows.end[rows], np.append(0, np.cumsum(amounts))
         return self._curves[scope]
 
     def _members(self, scope: Scope) -> BoolArray:
         if scope.array:
-            return np.array([job.array == scope.array for job in self._rows.jobs], dtype=np.bool_)
+            return np.array([job.array == scope.array for job in self._rows.jobs()], dtype=np.bool_)
         members = self._subtree(scope.queue)[self._rows.queue]
         if scope.type:
-            members = members & (self.types_held() == self._standing.supply.types.index(scope.type))
+            members = members & (self.types_held == self._standing.supply.types.index(scope.type))
         if scope.user:
-            members = members & np.array([job.user == scope.user for job in self._rows.jobs], dtype=np.bool_)
+            members = members & np.array(
+                [job.user == scope.user for job in self._rows.jobs()], dtype=np.bool_
+            )
         return members
 
     def _first_rows(self) -> IntArray:
         """1 for the first row of each job, 0 for its others (surplus, workers that leave)."""
         rows: dict[JobId, int] = {}
-        for row, job in enumerate(self._rows.jobs):
+        for row, job in enumerate(self._rows.jobs()):
             rows.setdefault(job.id, row)
-        first = np.zeros(len(self._rows.jobs), dtype=np.int64)
+        first = np.zeros(len(self._rows.end), dtype=np.int64)
         first[list(rows.values())] = 1
         return first
 
@@ -143,10 +157,3 @@ class Headroom:
             inside = [queue in chain for chain in self._tree.chains]
             self._inside[queue] = np.array(inside, dtype=np.bool_)
         return self._inside[queue]
-
-    def types_held(self) -> IntArray:
-        """The accelerator type on which each holder stands, by number."""
-        if self._types is None:
-            self._types = np.full(len(self._rows.end), -1, dtype=np.int64)
-            self._types[self._rows.worker_holder] = self._standing.supply.type_of[self._rows.worker_node]
-        return self._types

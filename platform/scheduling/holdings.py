@@ -15,6 +15,7 @@ from scheduling.sizes import in_pieces
 from scheduling.supply import BoolArray, Free, IntArray, Supply
 
 MIN_SLOTS_TO_DROP = 1024
+NO_LIMIT_MS = 1 << 60
 NO_WORK_LOST = 1 << 62  # a time at which work is saved that no moment comes after
 
 
@@ -63,6 +64,8 @@ class Columns:
     restart_ms: IntArray
     attained: IntArray  # service of earlier attempts, in milli-accelerators x ms
     remaining: IntArray  # predicted remaining service at its start, the same unit; -1 if nobody knows
+    limit_ms: IntArray  # of its run, from its start; NO_LIMIT_MS if there is none, or no start
+    predicted_ms: IntArray  # run time of the attempt, likewise
     is_new: BoolArray
     is_surplus: BoolArray
     amount: IntArray
@@ -222,8 +225,8 @@ class HoldingsNow(Holdings):
         return lowest
 
 
-def give_back(free: Free, columns: Columns, chosen: BoolArray, *, times: int = 1) -> None:
-    """Give back everything that the chosen slots hold; `times=-1` takes it."""
+def give_back(free: Free, columns: Columns, chosen: BoolArray, *, times: int = 1) -> IntArray:
+    """Give back everything that the chosen slots hold (`times=-1` takes it), and return on which nodes."""
     rows = chosen[columns.device_slot]
     where = (columns.device_node[rows], columns.device_index[rows])
     np.add.at(free.devices, where, times * columns.device_milli[rows])
@@ -231,7 +234,9 @@ def give_back(free: Free, columns: Columns, chosen: BoolArray, *, times: int = 1
     nodes = columns.worker_node[rows]
     np.add.at(free.cpus, nodes, times * columns.worker_cpus[rows])
     np.add.at(free.memory, nodes, times * columns.worker_memory[rows])
-    free.recount(np.unique(nodes))
+    touched = np.flatnonzero(np.bincount(nodes, minlength=len(free.cpus)))
+    free.recount(touched)
+    return touched
 
 
 def _columns(slots: Iterable[Holding], *, supply: Supply, first_slot: int) -> Columns:
@@ -246,7 +251,7 @@ def _columns(slots: Iterable[Holding], *, supply: Supply, first_slot: int) -> Co
             if node is not None:  # on a node that is gone it holds nothing that could be freed
                 workers.append((slot, node, shape.cpus_milli, shape.memory_bytes))
                 devices.extend((slot, node, index, shape.device_milli) for index in worker.devices)
-    by_job, by_worker, by_device = _table(jobs, 13), _table(workers, 4), _table(devices, 4)
+    by_job, by_worker, by_device = _table(jobs, 15), _table(workers, 4), _table(devices, 4)
     by_device = by_device[:, by_device[2] < supply.width]
     queue, priority, evictable, *times, is_new, is_surplus, amount, held = by_job
     flags = (is_new > 0, is_surplus > 0)
@@ -272,6 +277,7 @@ def _job_row(holding: Holding) -> tuple[int, ...]:
     placed_at_ms = 0 if job.placed_at_ms is None else job.placed_at_ms
     num_workers = len(holding.placement) + holding.num_surplus
     weight = num_workers * (1 if holding.is_surplus else job.accelerators_milli or 1)
+    has_begun = holding.is_new or job.placed_at_ms is not None
     return (
         holding.queue,
         job.priority,
@@ -282,6 +288,8 @@ def _job_row(holding: Holding) -> tuple[int, ...]:
         job.restart_cost_ms + holding.is_surplus,
         job.attained_milli_ms,
         remaining_service(job),
+        NO_LIMIT_MS if job.max_runtime_ms is None or not has_begun else job.max_runtime_ms,
+        NO_LIMIT_MS if job.predicted_ms is None or not has_begun else job.predicted_ms,
         holding.is_new,
         holding.is_surplus,
         holding.amount_milli,

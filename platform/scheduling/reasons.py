@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from scheduling.amounts import Ask
-from scheduling.backfill import Backfill, Met
+from scheduling.backfill import Backfill
 from scheduling.measures import Measures
 from scheduling.model import Help, Job, JobId, Reason, ReasonCode
 from scheduling.shares import TOTAL, LimitHit
@@ -22,7 +22,7 @@ class Reasons:
         self._tree = standing.tree
         self._measures = Measures(standing)
         self._ahead = ahead
-        self._shared: dict[tuple[Ask, Met], Reason] = {}
+        self._shared: dict[Ask, Reason] = {}
         self._rules = (
             self._never_fits,
             self._over_limit,
@@ -40,10 +40,17 @@ class Reasons:
         """The first reason that holds."""
         if job.id in self._standing.keeps or job.id in self._ahead or self._standing.is_barred(job):
             return self._first(job)
-        ask = (self._standing.asks[job.id], self._backfill.met_by(job))
-        if ask not in self._shared:  # who asks for the same in the same queue waits for the same reason
-            self._shared[ask] = self._first(job)
-        return self._shared[ask]
+        ask = self._standing.asks[job.id]
+        reason = self._shared.get(ask)  # who asks for the same in the same queue waits for the same reason
+        if reason is None:
+            reason = self._first(job)
+            if not self._hangs_on_its_end(job):
+                self._shared[ask] = reason
+        return reason
+
+    def _hangs_on_its_end(self, job: Job) -> bool:
+        """Whether it could start if it ended sooner."""
+        return self._backfill.binds and self._measures.fits(self._standing.now, job)
 
     def _first(self, job: Job) -> Reason:
         found = (rule(job) for rule in self._rules)

@@ -19,7 +19,7 @@ class Sweeps:
         self._standing = standing
         self._backfill = backfill
         self._claims = Claims(standing)
-        self._never: dict[Ask, bool] = {}
+        self.never: dict[Ask, bool] = {}  # what was asked for, and whether it can never start
         self._failed: dict[Ask, int] = {}  # how often things had eased when it could not start
         self._empty_handed: dict[Ask, tuple[int, int]] = {}  # version, and rank of who found nothing to take
         self._hopeless: dict[tuple[QueuePath, int, Kind], tuple[int, int]] = {}
@@ -57,9 +57,9 @@ class Sweeps:
         return False
 
     def _can_never_start(self, job: Job, ask: Ask) -> bool:
-        never = self._never.get(ask)
+        never = self.never.get(ask)
         if never is None:
-            never = self._never[ask] = self._standing.can_never_start(job)
+            never = self.never[ask] = self._standing.can_never_start(job)
         return never
 
     def _tries_to_start(self, job: Job, ask: Ask) -> bool:
@@ -124,7 +124,7 @@ class Sweeps:
         """What was kept became impossible, and its victims are still leaving: the job keeps other devices."""
         standing = self._standing
         place = standing.place_now(job, standing.later) if job.kept else None
-        if place is not None:
+        if place is not None and self._backfill.is_open(job, place.placement):
             standing.keep(job, place.placement)
 
     def _is_hopeless(self, job: Job) -> bool:

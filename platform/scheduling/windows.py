@@ -1,22 +1,22 @@
-"""Maintenance windows as the nodes that are closed: now, or at any time between two moments."""
+"""Maintenance windows: which nodes they close between two moments, and who has to leave them now."""
 
 from collections.abc import Iterable
 
 import numpy as np
 
-from scheduling.model import Window
-from scheduling.snapshot import Snapshot
+from scheduling.ends import end_of
+from scheduling.model import EvictionKind, Job, NodeName, Runtimes, Window
+from scheduling.standing import Standing
 from scheduling.supply import BoolArray, Supply
 
 
 class Calendar:
     """The windows that are not over, by node of the supply, and which nodes are healthy apart from them."""
 
-    def __init__(self, snapshot: Snapshot, supply: Supply, *, now_ms: int) -> None:
-        self.windows = tuple(window for window in snapshot.windows if window.ends_at_ms > now_ms)
+    def __init__(self, windows: Iterable[Window], supply: Supply, usable: BoolArray, *, now_ms: int) -> None:
+        self.windows = tuple(window for window in windows if window.ends_at_ms > now_ms)
         self._masks = [_mask(window.nodes, supply) for window in self.windows]
-        healthy = {node.name for node in snapshot.nodes if node.usable}
-        self.usable = _mask(healthy, supply)
+        self.usable = usable
 
     def overlapping(self, starts_at_ms: int, ends_at_ms: int) -> tuple[Window, ...]:
         """The windows that have begun before the end and are not over at the start."""
@@ -32,7 +32,28 @@ class Calendar:
         return np.logical_or.reduce(masks) if masks else None
 
 
-def _mask(names: Iterable[str], supply: Supply) -> BoolArray:
+def make_way(standing: Standing, windows: Iterable[Window]) -> None:
+    """Jobs leave the nodes of a window in time for it: told so when nothing but their grace is left, unless
+    they end before it.
+    """
+    for window in windows:
+        if standing.now_ms < window.ends_at_ms:
+            for job in _on_nodes(standing, _mask(window.nodes, standing.supply)):
+                leaves_at_ms = window.starts_at_ms - job.grace_ms
+                end = end_of(job, now_ms=standing.now_ms, runtimes=Runtimes.LIMITS)
+                if leaves_at_ms <= standing.now_ms and end > window.starts_at_ms:
+                    standing.evict(job, beneficiary=job, kind=EvictionKind.MAINTENANCE)
+
+
+def _on_nodes(standing: Standing, nodes: BoolArray) -> list[Job]:
+    """The jobs that hold anything on these nodes, by id."""
+    columns, slots = standing.holdings.columns(), standing.holdings.slots
+    rows = nodes[columns.worker_node] & standing.holdings.active()[columns.worker_slot]
+    names = {slots[slot].job.id for slot in columns.worker_slot[rows].tolist()}
+    return [standing.jobs[name] for name in sorted(names)]
+
+
+def _mask(names: Iterable[NodeName], supply: Supply) -> BoolArray:
     mask = np.zeros(len(supply.names), dtype=np.bool_)
-    mask[[supply.index[name] for name in names if name in supply.index]] = True  # type: ignore[index]
+    mask[[supply.index[name] for name in names if name in supply.index]] = True
     return mask

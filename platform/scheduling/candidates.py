@@ -41,8 +41,14 @@ class Claimant:
         return self._surplus
 
     def counts(self, free: Free) -> IntArray:
-        """Workers of this job that each unit holds."""
-        return self.standing.placer.workers(free, self.shape, by_part=self.domains.by_part)
+        """Workers of this job that each unit holds. Not to be changed."""
+        return self.standing.placer.fit(free, self.request.kind, by_part=self.domains.by_part).counts()
+
+    def room(self, free: Free, domain: int) -> int:
+        """Workers that a domain holds, in whole tensor groups."""
+        kind, grouping = self.request.kind, self.domains
+        fit = self.standing.placer.fit(free, kind, by_part=grouping.by_part)
+        return int(fit.totals(grouping, group_workers=kind.group_workers)[domain])
 
     def node_of(self, units: IntArray) -> IntArray:
         """The node of each unit."""
@@ -116,33 +122,22 @@ def rows_of(standing: Standing, columns: Columns, *, by_part: bool) -> Rows:
     return rows.only(np.lexsort((rows.slot, rows.unit)))
 
 
-def counts_without(claimant: Claimant, columns: Columns, rows: Rows, *, free: Free) -> IntArray:
-    """At most as many workers of the claimant as this each unit holds when all these rows have left."""
-    counts = claimant.counts(free)
-    last = np.flatnonzero(np.diff(rows.unit, append=-1))
-    gained = prefixes(claimant, columns, rows, free=free, counts=counts).gained
-    counts[rows.unit[last]] += np.maximum(gained[last], 0)
-    return counts
-
-
-def prefixes(claimant: Claimant, columns: Columns, rows: Rows, *, free: Free, counts: IntArray) -> Offers:
+def prefixes(claimant: Claimant, rows: Rows, *, free: Free, counts: IntArray) -> Offers:
     """For each row: all rows of its unit up to this one leave. Rows have to be grouped by unit."""
-    return _offers(claimant, columns, rows, first=_first_of_unit(rows.unit), free=free, counts=counts)
+    return _offers(claimant, rows, first=_first_of_unit(rows.unit), free=free, counts=counts)
 
 
-def singles(claimant: Claimant, columns: Columns, rows: Rows, *, free: Free, counts: IntArray) -> Offers:
+def singles(claimant: Claimant, rows: Rows, *, free: Free, counts: IntArray) -> Offers:
     """For each row: it leaves alone, which gains on every unit on which the same job has a row."""
     alone = np.arange(len(rows.unit))
-    offers = _offers(claimant, columns, rows, first=alone, free=free, counts=counts)
+    offers = _offers(claimant, rows, first=alone, free=free, counts=counts)
     if not alone.size:
         return offers
     gained = np.bincount(rows.slot, weights=np.maximum(offers.gained, 0)).astype(np.int64)
     return Offers(offers.cost, gained[rows.slot], offers.length)
 
 
-def _offers(
-    claimant: Claimant, columns: Columns, rows: Rows, *, first: IntArray, free: Free, counts: IntArray
-) -> Offers:
+def _offers(claimant: Claimant, rows: Rows, *, first: IntArray, free: Free, counts: IntArray) -> Offers:
     """The rows from the first one named leave together.
 
     A device that somebody holds a part of is counted as if it became free altogether, so what is gained may

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduling.amounts import Request
-from scheduling.candidates import Claimant, Rows, counts_without, prefixes, rows_of
-from scheduling.holdings import Columns
+from scheduling.amounts import Kind, Request
+from scheduling.candidates import Claimant, Rows, rows_of
 from scheduling.model import Job, JobId
 from scheduling.ordering import NUM_LEVELS
 from scheduling.placement import Place, type_choices
+from scheduling.scope import Scope
 from scheduling.standing import Standing
-from scheduling.supply import BoolArray, FloatArray, IntArray
+from scheduling.supply import BoolArray, Free
 from scheduling.victims import Selection, choose
 
 NUM_DOMAINS_COMPARED = 8  # of those in which victims are found, the cheapest-looking first
@@ -35,20 +35,18 @@ class Claim:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Rights:
-    """The slots that may be evicted; for each queue to reclaim from, those to stay above guarantee."""
-
-    slots: BoolArray
-    reclaim: dict[int, tuple[int, ...]]
+Scoped = tuple[int, int, int, tuple[int, ...], Kind]
 
 
 class Claims:
-    """Finds claims while one plan is made. Rows are sorted once, until a holding is added."""
+    """Finds claims while one plan is made. Rows are sorted once, until a holding is added; claims of one kind
+    share a scope.
+    """
 
     def __init__(self, standing: Standing) -> None:
         self._standing = standing
         self._sorted: dict[bool, tuple[int, tuple[Rows, Rows]]] = {}
+        self._scopes: dict[Scoped, tuple[int, Free, Scope]] = {}
 
     def may_take(self, job: Job) -> bool:
         """Whether the job has any right to take devices from anybody: quick, and never wrong with no."""
@@ -64,19 +62,38 @@ class Claims:
         """The victims whose leaving lets the job start, limits and placement both, if there are any. `request`
         and `inside`: for what it needs to go on, on these nodes.
         """
-        rights = _rights(self._standing, job)
-        if rights is None:
+        standing = self._standing
+        reclaim = standing.tree.reclaimable(standing.queue_of(job), job.total_milli)
+        if not reclaim and not _outranks(standing, job, standing.queue_of(job)):
             return None
-        request = request or self._standing.requests[job.id]
-        claimant = Claimant(self._standing, job, reclaim=rights.reclaim, request=request, inside=inside)
-        if not _limits_can_be_met(claimant, rights.slots):
+        request = request or standing.requests[job.id]
+        claimant = Claimant(standing, job, reclaim=reclaim, request=request, inside=inside)
+        scope = self._scope(claimant, job) if inside is None else self._new_scope(claimant, job)
+        slots = scope.lawful & standing.holdings.active()
+        if not _limits_can_be_met(claimant, slots):
             return None
-        orders = [rows.only(rights.slots[rows.slot]) for rows in self._rows(by_part=claimant.domains.by_part)]
-        for types in type_choices(claimant.request.kind):
-            best = min(_selections(claimant, rights.slots, orders, types), key=Selection.rank, default=None)
+        for types in type_choices(request.kind):
+            best = min(_selections(claimant, slots, scope, types), key=Selection.rank, default=None)
             if best is not None:
                 return _claim(claimant, best)
         return None
+
+    def _scope(self, claimant: Claimant, job: Job) -> Scope:
+        """The scope for claims of this kind, in step with what happened since the last one."""
+        standing, rank = self._standing, self._standing.ranking.rank_of(job)
+        key = (claimant.queue, rank, job.priority, tuple(claimant.reclaim), claimant.request.kind)
+        num_slots = len(standing.holdings.slots)
+        known = self._scopes.get(key)
+        if known is not None and known[0] == num_slots and known[1] is claimant.later:
+            known[2].catch_up(claimant)
+            return known[2]
+        scope = self._new_scope(claimant, job)
+        self._scopes[key] = (num_slots, claimant.later, scope)
+        return scope
+
+    def _new_scope(self, claimant: Claimant, job: Job) -> Scope:
+        lawful = _lawful(self._standing, job, claimant.reclaim)
+        return Scope(claimant, lawful=lawful, orders=self._rows(by_part=claimant.domains.by_part))
 
     def _rows(self, *, by_part: bool) -> tuple[Rows, Rows]:
         columns = self._standing.holdings.columns()
@@ -89,33 +106,30 @@ class Claims:
 
 def carry_out(standing: Standing, claim: Claim, *, beneficiary: Job) -> None:
     """Tells everybody whom the claim names to leave."""
+    standing.evict_all(
+        [victim for victim in claim.victims if victim.id not in standing.starts], beneficiary=beneficiary
+    )
     for victim in claim.victims:
         if victim.id in standing.starts:
             standing.take_back(victim)
-        else:
-            standing.evict(victim, beneficiary=beneficiary)
     for name, pieces in claim.pieces.items():
         standing.shrink(standing.jobs[name], pieces, beneficiary=beneficiary)
 
 
-def _rights(standing: Standing, job: Job) -> Rights | None:
-    queue = standing.queue_of(job)
-    reclaim = standing.tree.reclaimable(queue, job.total_milli)
-    if not reclaim and not _outranks(standing, job, queue):
-        return None
+def _lawful(standing: Standing, job: Job, reclaim: dict[int, tuple[int, ...]]) -> BoolArray:
+    """The slots that may be evicted for the job."""
     columns, holdings = standing.holdings.columns(), standing.holdings
     lower = holdings.ranks() < standing.ranking.rank_of(job)
     if standing.policy.shares_surplus:
         lower |= columns.is_surplus & (columns.priority <= job.priority)
     ran_long = standing.now_ms - columns.placed_at_ms >= standing.policy.min_runtime_ms
-    preempt = (columns.queue == queue) & lower & (ran_long | columns.is_new)
+    preempt = (columns.queue == standing.queue_of(job)) & lower & (ran_long | columns.is_new)
     from_queue = np.zeros(len(standing.tree.queues), dtype=np.bool_)
     from_queue[list(reclaim)] = True
-    allowed = preempt | from_queue[columns.queue]
-    slots = holdings.active() & columns.evictable & allowed
+    slots = holdings.active() & columns.evictable & (preempt | from_queue[columns.queue])
     if job.placement:
         slots[list(holdings.slots_with(holdings.slot_of(job.id)))] = False
-    return Rights(slots, reclaim) if slots.any() else None
+    return slots
 
 
 def _outranks(standing: Standing, job: Job, queue: int) -> bool:
@@ -127,6 +141,8 @@ def _outranks(standing: Standing, job: Job, queue: int) -> bool:
 
 def _limits_can_be_met(claimant: Claimant, slots: BoolArray) -> bool:
     """Whether the limits would allow the job if all candidates were gone."""
+    if not claimant.over_limits:
+        return bool(slots.any())
     columns = claimant.standing.holdings.columns()
     num_queues = len(claimant.standing.tree.queues)
     gone = np.bincount(columns.queue[slots], weights=columns.amount[slots], minlength=num_queues)
@@ -144,72 +160,36 @@ def _in_both_orders(standing: Standing, rows: Rows) -> tuple[Rows, Rows]:
 
 
 def _selections(
-    claimant: Claimant, slots: BoolArray, orders: list[Rows], types: tuple[str, ...]
+    claimant: Claimant, slots: BoolArray, scope: Scope, types: tuple[str, ...]
 ) -> Iterator[Selection]:
     """A selection for each domain tried, and for each order of its candidates in which one was found."""
-    columns, grouping = claimant.standing.holdings.columns(), claimant.domains
-    counts = counts_without(claimant, columns, orders[0], free=claimant.later)
-    allowed = claimant.standing.placer.allowed(grouping, types)
-    possible = np.flatnonzero(allowed & (grouping.totals(counts) >= claimant.request.num_workers))
     num_compared = 0
-    for domain in _cheapest_first(claimant, columns, orders[0], possible)[:NUM_DOMAINS_TRIED]:
-        found = list(_selections_in(claimant, slots, orders, domain))
+    for domain in scope.domains(claimant, types)[:NUM_DOMAINS_TRIED].tolist():
+        cheapest = scope.rows_on_cheapest(claimant, domain)
+        found = _selections_in(claimant, slots, cheapest, domain) if cheapest is not None else []
+        found = found or _selections_in(claimant, slots, scope.rows_in(claimant, domain), domain)
         yield from found
         num_compared += bool(found)
         if num_compared == NUM_DOMAINS_COMPARED:
             return
 
 
-def _selections_in(
-    claimant: Claimant, slots: BoolArray, orders: list[Rows], domain: int
-) -> Iterator[Selection]:
+def _selections_in(claimant: Claimant, slots: BoolArray, orders: list[Rows], domain: int) -> list[Selection]:
     """A selection for each order in which one is found; if none is, one by another preference, if there is
     any.
     """
-    columns, grouping = claimant.standing.holdings.columns(), claimant.domains
-    inside = [ordered.only(grouping.domain[ordered.unit] == domain) for ordered in orders]
-    num_found = 0
-    for rows in inside:
-        found = choose(claimant, columns, slots, rows=rows, domain=domain)
-        if found is not None:
-            yield found
-            num_found += 1
-            if len(found.chosen) == 1:  # no order finds fewer
-                return
-    if not num_found:
-        found = choose(claimant, columns, slots, rows=inside[-1], domain=domain, most_first=True)
-        yield from [found] if found is not None else []
-
-
-def _cheapest_first(claimant: Claimant, columns: Columns, rows: Rows, domains: IntArray) -> IntArray:
-    """The domains by what the room needed looks like costing, each unit seen alone and at its best price."""
-    if len(domains) <= NUM_DOMAINS_COMPARED:
-        return domains
-    grouping, free = claimant.domains, claimant.later
-    counts = claimant.counts(free)
-    need = np.maximum(claimant.request.num_workers - grouping.totals(counts), 0)
-    found = prefixes(claimant, columns, rows, free=free, counts=counts)
-    useful = np.flatnonzero((found.gained > 0) & np.isin(grouping.domain[rows.unit], domains))
-    domain = grouping.domain[rows.unit[useful]]
-    gained = np.minimum(found.gained[useful], need[domain])
-    price = found.cost[useful] / np.maximum(gained, 1)
-    order = np.lexsort((price, rows.unit[useful]))
-    best = order[np.unique(rows.unit[useful][order], return_index=True)[1]]
-    estimate = _estimate(domain[best], price[best], gained[best], need)
-    return domains[np.argsort(estimate[domains], kind="stable")]
-
-
-def _estimate(domain: IntArray, price: FloatArray, gained: IntArray, need: IntArray) -> FloatArray:
-    """What the workers needed would cost in each domain, bought at the cheapest units first."""
-    order = np.lexsort((price, domain))
-    domain, price, gained = domain[order], price[order], gained[order]
-    before = np.cumsum(gained) - gained
-    first = np.searchsorted(domain, domain)
-    bought = np.clip(need[domain] - (before - before[first]), 0, gained)
-    paid = np.bincount(domain, weights=price * bought, minlength=len(need))
-    missing = need - np.bincount(domain, weights=bought, minlength=len(need))
-    dearest = float(price.max()) if price.size else 1.0
-    return np.asarray(paid + missing * (dearest + 1.0))
+    columns = claimant.standing.holdings.columns()
+    found: list[Selection] = []
+    for rows in orders:
+        selection = choose(claimant, columns, slots, rows=rows, domain=domain)
+        if selection is not None:
+            found.append(selection)
+            if len(selection.chosen) == 1:  # no order finds fewer
+                return found
+    if not found:
+        selection = choose(claimant, columns, slots, rows=orders[-1], domain=domain, most_first=True)
+        found = [selection] if selection is not None else []
+    return found
 
 
 def _claim(claimant: Claimant, selection: Selection) -> Claim | None:

@@ -19,9 +19,9 @@ from scheduling.supply import Free, IntArray
 class Sparing:
     """Room in one domain, seen from each victim chosen there."""
 
-    def __init__(self, claimant: Claimant, *, rows: Rows, units: IntArray, chosen: Iterable[int]) -> None:
+    def __init__(self, claimant: Claimant, *, rows: Rows, domain: int, chosen: Iterable[int]) -> None:
         self._claimant = claimant
-        self._units = units
+        self._domain = domain
         self._rows = rows.only(np.isin(rows.slot, list(chosen)))
         self._losses: dict[int, int] = {}
         self._slack = 0
@@ -30,7 +30,7 @@ class Sparing:
         """How things stand with those chosen so far gone."""
         claimant, rows = self._claimant, self._rows
         counts = claimant.counts(view)
-        self._slack = int(counts[self._units].sum()) - claimant.request.num_workers
+        self._slack = claimant.room(view, self._domain) - claimant.request.num_workers
         loss = counts[rows.unit] - _counts_with(claimant, rows, view)
         slots, number = np.unique(rows.slot, return_inverse=True)
         losses = np.bincount(number.reshape(-1), weights=loss, minlength=len(slots))

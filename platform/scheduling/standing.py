@@ -14,7 +14,7 @@ import numpy as np
 
 from scheduling.amounts import Kind, Request
 from scheduling.books import Books
-from scheduling.holdings import Holding
+from scheduling.holdings import Holding, give_back
 from scheduling.model import (
     Evict,
     EvictionKind,
@@ -30,7 +30,10 @@ from scheduling.ordering import Ranking
 from scheduling.placement import Place
 from scheduling.shares import Charge
 from scheduling.snapshot import Snapshot
-from scheduling.supply import BoolArray, Footprint, Free
+from scheduling.supply import BoolArray, Footprint, Free, IntArray
+
+
+NUM_SINGLY = 4  # so few evictions are made one by one
 
 
 class Standing:
@@ -170,6 +173,23 @@ class Standing:
         self.resizes.pop(victim.id, None)
         self._release(self.holdings.remove(victim.id))
 
+    def evict_all(self, victims: list[Job], *, beneficiary: Job) -> None:
+        """All of them are told to leave; for many, what they hold is released in one go."""
+        if len(victims) <= NUM_SINGLY or any(self._joins(victim) for victim in victims):
+            for victim in victims:
+                self.evict(victim, beneficiary=beneficiary)
+            return
+        self._part_accounts()
+        slots = np.zeros(len(self.holdings.slots), dtype=np.bool_)
+        for victim in victims:
+            slots[list(self.holdings.slots_with(self.holdings.slot_of(victim.id)))] = True
+            kind = EvictionKind.PREEMPT if victim.queue == beneficiary.queue else EvictionKind.RECLAIM
+            self.evictions[victim.id] = Evict(job=victim.id, beneficiary=beneficiary.id, kind=kind)
+            self.resizes.pop(victim.id, None)
+            self.tree.leave(self.holdings.remove(victim.id).charge)
+        nodes = give_back(self.later, self.holdings.columns(), slots)
+        self._settle_on(nodes, frees=True)
+
     def shrink(self, job: Job, pieces: Iterable[int], *, beneficiary: Job) -> None:
         """These pieces of a running job's surplus (by slot) are told to leave."""
         for slot in pieces:
@@ -257,10 +277,17 @@ class Standing:
             known = most[request.kind] = self.placer.most_workers(free, request.kind)
         return known >= request.num_workers
 
+    def _joins(self, job: Job) -> bool:
+        """Whether the job would get workers in this plan."""
+        return job.id in self.resizes and not set(self.resizes[job.id].placement) <= set(job.placement)
+
     def _settle(self, footprint: Footprint, *, frees: bool = False) -> None:
+        self._settle_on(footprint.nodes, frees=frees)
+
+    def _settle_on(self, nodes: IntArray, *, frees: bool = False) -> None:
         self.version += 1
         if self.now is not self.real:
-            self.now.become_least(self.real, self.later, nodes=footprint.nodes)
+            self.now.become_least(self.real, self.later, nodes=nodes)
         if frees:
             self.eased += 1
             self._most_now.clear()

@@ -211,13 +211,12 @@ def choose(
     `most_first`: whoever gains most leaves first, whatever it costs. That finds a way where cheap victims
     would use up what may be reclaimed.
     """
-    units = claimant.domains.units(domain)
-    search = _Search(claimant, columns, slots, rows=rows, units=units, most_first=most_first)
+    search = _Search(claimant, columns, slots, rows=rows, domain=domain, most_first=most_first)
     if not search.clear_limits() or not search.clear_room():
         return None
     selection, sparing = search.selection, None
     if counts_exactly(claimant, columns, domain=domain, view=selection.view):
-        sparing = Sparing(claimant, rows=rows, units=units, chosen=selection.chosen)
+        sparing = Sparing(claimant, rows=rows, domain=domain, chosen=selection.chosen)
     selection.spare_the_needless(sparing)
     return selection
 
@@ -232,7 +231,7 @@ class _Search:
         slots: BoolArray,
         *,
         rows: Rows,
-        units: IntArray,
+        domain: int,
         most_first: bool,
     ) -> None:
         self.selection = Selection(claimant, columns)
@@ -241,7 +240,7 @@ class _Search:
         self._left = slots.copy()  # those that may still be chosen
         self._rows = rows
         self._joins = np.ones(len(rows.slot), dtype=np.bool_)  # rows that may leave together with others
-        self._units = units
+        self._domain = domain
         self._most_first = most_first
 
     def clear_limits(self) -> bool:
@@ -259,22 +258,22 @@ class _Search:
 
     def clear_room(self) -> bool:
         """Victims until the domain holds the whole gang: many at a time as long as many are needed."""
-        while (need := self._need(counts := self._claimant.counts(self.selection.view))) > NUM_SINGLY:
-            if self._most_first or not self._accept_many(counts, need):
+        while (need := self._need()) > NUM_SINGLY:
+            if self._most_first or not self._accept_many(need):
                 break
-        while (need := self._need(counts := self._claimant.counts(self.selection.view))) > 0:
-            rows = self._best_offer(counts, need)
+        while (need := self._need()) > 0:
+            rows = self._best_offer(need)
             if not rows:
                 return False
             self._accept(rows)
         return True
 
-    def _accept_many(self, counts: IntArray, need: int) -> bool:
+    def _accept_many(self, need: int) -> bool:
         """Adds the cheapest offers, each by itself, for half of what is needed; tells whether there were any.
 
         What was not offered before may be cheaper afterwards: hence not all at once.
         """
-        alone, together, offers = self._all_offers(counts)
+        alone, together, offers = self._all_offers()
         useful = np.flatnonzero(offers.gained > 0)
         price = offers.cost[useful] / np.minimum(offers.gained[useful], need)
         rows, wanted, slots = np.concatenate([alone, together]), (need + 1) // 2, dict[int, None]()
@@ -299,8 +298,8 @@ class _Search:
         self._left[added] = False
         return bool(added)
 
-    def _need(self, counts: IntArray) -> int:
-        return self._claimant.request.num_workers - int(counts[self._units].sum())
+    def _need(self) -> int:
+        return self._claimant.request.num_workers - self._claimant.room(self.selection.view, self._domain)
 
     def _accept(self, rows: list[int]) -> None:
         """Adds all victims of an offer, or none: the one that is too much then leaves alone or not at all."""
@@ -336,9 +335,9 @@ class _Search:
         is_like = (columns.queue == columns.queue[slot]) & (columns.is_surplus == columns.is_surplus[slot])
         self._left &= ~(is_like & (columns.amount >= columns.amount[slot]))
 
-    def _best_offer(self, counts: IntArray, need: int) -> list[int]:
+    def _best_offer(self, need: int) -> list[int]:
         """The rows that cost least for each worker gained; among equals the fewest."""
-        alone, together, offers = self._all_offers(counts)
+        alone, together, offers = self._all_offers()
         useful = np.flatnonzero(offers.gained > 0)
         if not useful.size:
             return []
@@ -346,16 +345,17 @@ class _Search:
         rows = np.concatenate([alone, together])[best - int(offers.length[best]) + 1 : best + 1]
         return [int(row) for row in rows]
 
-    def _all_offers(self, counts: IntArray) -> tuple[IntArray, IntArray, Offers]:
+    def _all_offers(self) -> tuple[IntArray, IntArray, Offers]:
         """The rows left, those that may leave together with others, and the offers of both in turn."""
         is_left = self._left[self._rows.slot]
         alone, together = np.flatnonzero(is_left), np.flatnonzero(is_left & self._joins)
+        counts = self._claimant.counts(self.selection.view)
         offers = self._offers(singles, alone, counts).joined(self._offers(prefixes, together, counts))
         return alone, together, offers
 
     def _offers(self, way: Callable[..., Offers], rows: IntArray, counts: IntArray) -> Offers:
         free = self.selection.view
-        return way(self._claimant, self._columns, self._rows.only(rows), free=free, counts=counts)
+        return way(self._claimant, self._rows.only(rows), free=free, counts=counts)
 
     def _first(self, offers: Offers, useful: IntArray, need: int) -> int:
         gained = np.minimum(offers.gained[useful], need)

@@ -205,6 +205,8 @@ class Placer:
             return None
         shape = request.kind.shape
         nodes = self._nodes(grouping.order[grouping.first[single]], by_part=grouping.by_part)
+        in_order = np.argsort(nodes, kind="stable")  # the first of equals is taken
+        single, nodes = single[in_order], nodes[in_order]
         found = best_node(
             free, shape, num_workers=request.num_workers, nodes=nodes, supply=self._supply, mix=self._mix
         )

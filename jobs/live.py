@@ -24,7 +24,7 @@ from jobs.models import Dependency, Job
 from jobs.snapshot import Row, read_rows
 from quotas.selectors import demand
 from scheduling import model
-from scheduling.model import Help, JobId, Reason, ReasonCode
+from scheduling.model import Eta, Help, JobId, Placement, Reason, ReasonCode, Reservation
 from scheduling.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
@@ -33,15 +33,29 @@ VERIFIED_EVERY = 100  # readings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a plan says about a job that waits, at one version of it."""
+
+    job: JobId
+    version: int
+    reason: Reason | None
+    kept: Placement
+    eta: Eta | None
+    reserved: Reservation | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """A snapshot, and the version of each job in it: a decision holds only for that version.
 
+    `told` is what the last plan of this process wrote about those that wait: the same is not written again.
     Those `outside` wait for a job that is hidden from the engine (held, or in its backoff), and so are they.
     """
 
     snapshot: Snapshot
     versions: Mapping[JobId, int]
     outside: Mapping[JobId, Reason] = field(default_factory=dict)
+    told: dict[JobId, Told] = field(default_factory=dict, compare=False)
 
 
 class LiveSnapshot:
@@ -62,6 +76,7 @@ class LiveSnapshot:
         self._changed: set[JobId] = set()  # since the snapshot was made
         self._snapshot = Snapshot.of(nodes=[], queues=[], jobs=[], levels=settings.ENV.topology_levels)
         self._until_verified = VERIFIED_EVERY
+        self._told: dict[JobId, Told] = {}
 
     def read(self, *, now: datetime) -> Reading:
         """The jobs, nodes, queues and windows of one moment."""
@@ -89,6 +104,8 @@ class LiveSnapshot:
         if self._xmin is not None:
             self._take(read_rows(since=self._xmin))
             self._until_verified -= 1
+            if self._until_verified <= 0:
+                self._told.clear()  # a row that was locked then is told now
             if self._until_verified <= 0 and self._differs():
                 self.forget()
         if self._xmin is None:
@@ -132,7 +149,7 @@ class LiveSnapshot:
         if came or not gone.isdisjoint(self._changed | hidden - self._hidden):
             shown = shown.with_event(jobs=came, gone=gone)
         self._snapshot, self._hidden, self._changed = shown, hidden, set()
-        return Reading(snapshot=shown, versions=dict(self._versions), outside=outside)
+        return Reading(snapshot=shown, versions=dict(self._versions), outside=outside, told=self._told)
 
     def _differs(self) -> bool:
         """Whether something was missed, by what the database counts."""

@@ -21,5 +21,6 @@ page_urlpatterns = [
     path("jobs/<uuid:job_id>/priority", actions.set_priority, name="job_priority"),
     path("jobs/<uuid:job_id>/delete", actions.delete, name="job_delete"),
     path("queues", queues.show_queues, name="queues"),
+    path("cluster/nodes/<path:name>/drain", actions.drain, name="node_drain"),
     path("cluster", cluster_map.show_cluster, name="cluster"),
 ]

@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from accounts.models import User
 from jobs import models
 from jobs.lifecycle import State
 from jobs.models import Attempt
-from jobs.services.submit import Submission
+from jobs.services.submit import Submission, predicted_ms
 from jobs.spec_model import Parallelism
 from scheduling.model import Job, JobId, JobPhase, NodeName, Placement, QueuePath, TopologyRule, Worker
 
@@ -53,7 +54,7 @@ def read_rows(*, since: int | None) -> list[Row]:
     return [_row(row, attempts.get(row["id"])) for row in rows]
 
 
-def job_asked_for(submission: Submission, *, user: str, job_id: JobId, now: datetime) -> Job:
+def job_asked_for(submission: Submission, *, user: User, job_id: JobId, now: datetime) -> Job:
     """A job that is not stored, as it would wait now: for predictions."""
     wanted = submission.spec
     longest = wanted.limits.max_runtime_seconds
@@ -67,7 +68,8 @@ def job_asked_for(submission: Submission, *, user: str, job_id: JobId, now: date
         max_workers=wanted.workers.most,
         step_workers=wanted.parallelism.step_workers if wanted.parallelism else 1,
         group_workers=wanted.group_workers,
-        user=user,
+        user=user.username,
+        predicted_ms=predicted_ms(submission, wanted, user=user, now=now),
         accelerators_milli=wanted.resources.accelerators_milli,
         cpus_milli=wanted.resources.cpus_milli,
         memory_bytes=wanted.resources.memory_bytes,

@@ -31,6 +31,8 @@ def _no_memory_of_other_tests() -> None:
     """What this process knows of the jobs goes with the test's rows, which are rolled back."""
     if "jobs.live" in sys.modules:
         sys.modules["jobs.live"].LIVE.forget()
+    if "jobs.services.predictions" in sys.modules:
+        sys.modules["jobs.services.predictions"].PREDICTOR.forget()
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from django.db import connection, transaction
 from eventlog.selectors import events_of
 from jobs.errors import CheckpointGone
 from jobs.lifecycle import Cause, Trigger
-from jobs.live import Reading
+from jobs.live import Reading, Told
 from jobs.services.attempts import open_attempt, order_stop
 from jobs.services.launch import placement_rows
 from jobs.services.transition import Done, Step, lock_job, record_event, transition, transition_many
@@ -24,7 +24,6 @@ from jobs.snapshot import milliseconds
 from ray_runtime.protocol import StopIntent
 from refusals import NotFound, Refusal
 from scheduling.model import (
-    Eta,
     Evict,
     EvictionKind,
     JobId,
@@ -165,41 +164,53 @@ def _drop(job_id: UUID, refusal: Refusal, step: Step, *, now: datetime) -> None:
 
 
 def _write_reasons(plan: Plan, reading: Reading) -> int:
-    """Reason and kept devices of every job that waits on; only rows that change are written.
+    """Reason, kept devices, expected start of every job that waits on; only what changes is sent and written.
 
     Rows that somebody else has locked are skipped: what they become is the next tick's to explain.
     """
-    rows = [*_waiting_rows(plan, reading)]
-    if not rows:
-        return 0
-    with connection.cursor() as cursor:
-        cursor.execute(_WRITE_REASONS, [list(column) for column in zip(*rows, strict=True)])
-        return int(cursor.rowcount)
+    told = {word.job: word for word in _words(plan, reading)}
+    fresh = [word for word in told.values() if reading.told.get(word.job) != word]
+    num_written = 0
+    if fresh:
+        with connection.cursor() as cursor:
+            cursor.execute(_WRITE_REASONS, [json.dumps([_word_json(word) for word in fresh])])
+            num_written = cursor.rowcount
+    reading.told.clear()
+    reading.told.update(told)
+    return num_written
 
 
-_WaitingRow = tuple[str, int, str | None, str, str | None, str | None]
-
-
-def _waiting_rows(plan: Plan, reading: Reading) -> Iterator[_WaitingRow]:
-    kept = {keep.job: json.dumps(placement_rows(keep.placement)) for keep in plan.keeps}
-    reserved = {row.job: json.dumps(reservation_json(row)) for row in plan.reservations}
+def _words(plan: Plan, reading: Reading) -> Iterator[Told]:
+    kept = {keep.job: keep.placement for keep in plan.keeps}
+    reserved = {row.job: row for row in plan.reservations}
     started = {start.job for start in plan.starts}
     waiting = [job.id for job in reading.snapshot.jobs if job.phase is JobPhase.WAITING]
     reasons = {**plan.reasons, **reading.outside}
     for job in (*waiting, *reading.outside):
         if job not in started:
-            told = (_reason(reasons.get(job)), kept.get(job, "[]"), _eta(plan.etas.get(job)))
-            yield (job, reading.versions[job], *told, reserved.get(job))
+            yield Told(
+                job=job,
+                version=reading.versions[job],
+                reason=reasons.get(job),
+                kept=kept.get(job, ()),
+                eta=plan.etas.get(job),
+                reserved=reserved.get(job),
+            )
 
 
-def _reason(reason: Reason | None) -> str | None:
-    if reason is None:
-        return None
-    return json.dumps({"code": reason.code, "params": dict(reason.params), "help": reason.help})
+def _word_json(word: Told) -> dict[str, Any]:
+    return {
+        "id": word.job,
+        "version": word.version,
+        "reason": word.reason and _reason(word.reason),
+        "kept": placement_rows(word.kept),
+        "eta": word.eta and {"at_ms": word.eta.at_ms, "basis": word.eta.basis},
+        "reserved": word.reserved and reservation_json(word.reserved),
+    }
 
 
-def _eta(eta: Eta | None) -> str | None:
-    return None if eta is None else json.dumps({"at_ms": eta.at_ms, "basis": eta.basis})
+def _reason(reason: Reason) -> dict[str, Any]:
+    return {"code": reason.code, "params": dict(reason.params), "help": reason.help}
 
 
 def reservation_json(reservation: Reservation) -> dict[str, Any]:
@@ -214,9 +225,9 @@ def reservation_json(reservation: Reservation) -> dict[str, Any]:
 
 _WRITE_REASONS = """
 WITH given AS (
-    SELECT id, version, reason::jsonb, kept::jsonb, eta::jsonb, reserved::jsonb
-    FROM unnest(%s::uuid[], %s::int[], %s::text[], %s::text[], %s::text[], %s::text[])
-      AS rows (id, version, reason, kept, eta, reserved)
+    SELECT id, version, reason, kept, eta, reserved
+    FROM jsonb_to_recordset(%s::jsonb)
+      AS rows (id uuid, version int, reason jsonb, kept jsonb, eta jsonb, reserved jsonb)
 ), changed AS (
     SELECT given.*
     FROM jobs_job job JOIN given ON given.id = job.id AND given.version = job.version

@@ -42,7 +42,7 @@ def preview_job(*, user: User, document: object, now: datetime) -> Preview:
 
 def _predict(submission: Submission, *, user: User, now: datetime) -> Preview:
     job_id = JobId(str(uuid4()))
-    asked = job_asked_for(submission, user=user.username, job_id=job_id, now=now)
+    asked = job_asked_for(submission, user=user, job_id=job_id, now=now)
     plan = decide(LIVE.read(now=now).snapshot.with_event(jobs=[asked]), milliseconds(now), live_policy())
     if any(start.job == job_id for start in plan.starts):
         return Preview(starts_now=True, starts_at=now)

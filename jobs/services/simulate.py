@@ -80,7 +80,7 @@ def _jobs(user: User, documents: Sequence[object], *, now: datetime) -> list[Job
             problems += [_below(f"jobs[{index}]", problem) for problem in invalid.details]
         else:
             key = JobId(str(uuid4()))
-            jobs.append(job_asked_for(submission, user=user.username, job_id=key, now=now))
+            jobs.append(job_asked_for(submission, user=user, job_id=key, now=now))
     if problems:
         raise Invalid(details=problems)
     return jobs

@@ -21,6 +21,7 @@ from jobs.lifecycle import Cause, State
 from jobs.models import Dependency, Job, JobArray
 from jobs.selectors import visible_jobs
 from jobs.services.dependencies import FAILED
+from jobs.services.predictions import PREDICTOR, features_of
 from jobs.services.transition import store_new
 from jobs.spec_model import MAX_PRIORITY, PRIORITIES, ArrayValue, JobSpec
 from jobs.spec_scale import members
@@ -210,6 +211,7 @@ def _job_of(
         code=submission.code,
         spec=spec.to_document(wanted),
         priority=wanted.priority,
+        predicted_ms=predicted_ms(submission, wanted, user=owner, now=now),
         num_workers=wanted.workers.want,
         min_workers=wanted.workers.least,
         max_workers=wanted.workers.most,
@@ -228,6 +230,12 @@ def _job_of(
         submitted_at=now,
         changed_at=now,
     )
+
+
+def predicted_ms(submission: Submission, wanted: JobSpec, *, user: User, now: datetime) -> int | None:
+    """How long it is expected to run, from such jobs before; None where too few are known."""
+    features = features_of(wanted, user=user.username, queue=submission.queue.path)
+    return PREDICTOR.predict(features, now=now)
 
 
 def _submitted(job: Job) -> dict[str, object]:

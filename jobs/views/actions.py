@@ -1,4 +1,4 @@
-"""The buttons of a job's page: each calls one service and goes back to the page."""
+"""The buttons of a job's page, and emptying a node: each calls one service and goes back to the page."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -14,9 +14,10 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from accounts.models import User
-from accounts.requests import reader_of
+from accounts.requests import client_address, reader_of
 from jobs.selectors import get_job
 from jobs.services.change import change_priority
+from jobs.services.drain import drain_node
 from jobs.services.stop import Outcome, cancel_job, delete_job, hold_job, release_job
 from refusals import Forbidden, Invalid, Problem, Refusal
 
@@ -64,6 +65,23 @@ def delete(request: HttpRequest, job_id: UUID) -> HttpResponse:
     delete_job(user=reader_of(request), job_id=job_id, now=timezone.now())
     messages.success(request, _("The job was deleted. What it used stays in the record of usage."))
     return redirect("/jobs")
+
+
+@login_required
+@require_POST
+def drain(request: HttpRequest, name: str) -> HttpResponse:
+    """Give a node no new work, and have the jobs on it leave."""
+    reason, address = request.POST.get("reason", "").strip(), client_address(request)
+    try:
+        told = drain_node(
+            user=reader_of(request), name=name, reason=reason, address=address, now=timezone.now()
+        )
+    except Invalid as refusal:
+        messages.error(request, " ".join(str(problem.problem) for problem in refusal.details))
+    else:
+        texts = {"node": name, "number": len(told)}
+        messages.success(request, _("%(node)s gets no new work; %(number)s jobs were told to leave.") % texts)
+    return redirect("/cluster")
 
 
 def _told(outcome: object) -> str:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET
 
 from accounts.permissions import Action, allowed
 from accounts.requests import reader_of
-from cluster.selectors import NodeRow, conductor_state, node_rows, totals
+from cluster.selectors import NodeRow, conductor_state, node_rows, open_windows, totals
 from jobs.models import Job
 from jobs.views.occupants import Occupant, Occupants, occupants, used_devices
 from scheduling.model import NODE_LEVEL
@@ -84,6 +84,8 @@ def show_cluster(request: HttpRequest) -> HttpResponse:
         "jobs": _jobs_on(found),
         "num_hidden": _num_hidden(found),
         "conductor": conductor_state(),
+        "windows": open_windows(now),
+        "zone": timezone.get_current_timezone_name(),
         "manages": allowed(user, Action.MANAGE_PLATFORM, team=None),
     }
     part = request.headers.get("HX-Request") == "true"

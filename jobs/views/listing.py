@@ -21,6 +21,7 @@ from accounts.selectors import teams_of
 from jobs.models import PLACED, Job
 from jobs.selectors import visible_jobs
 from jobs.views.rows import job_row, with_row_data
+from jobs.wire import uuid_or_none
 
 PAGE_SIZE = 40
 WAITING = ("queued", "held")
@@ -43,6 +44,7 @@ class ListFilter:
     team: str = ""
     queue: str = ""
     owner: str = ""
+    array: str = ""
     mine: bool = False
 
     @classmethod
@@ -55,13 +57,14 @@ class ListFilter:
             team=query.get("team", ""),
             queue=query.get("queue", ""),
             owner=query.get("owner", ""),
+            array=query.get("array", "")[:60],
             mine=query.get("mine") == "1",
         )
 
     @property
     def narrows(self) -> bool:
         """Whether anything but the state is asked for."""
-        return bool(self.search or self.team or self.queue or self.owner or self.mine)
+        return bool(self.search or self.team or self.queue or self.owner or self.array or self.mine)
 
     def narrow(self, jobs: QuerySet[Job], *, user_id: int) -> QuerySet[Job]:
         """The jobs that match everything but `show`, so that the counts of the other states stay right."""
@@ -71,6 +74,9 @@ class ListFilter:
             jobs = jobs.filter(queue__path=self.queue)
         if self.owner:
             jobs = jobs.filter(owner__username=self.owner)
+        if self.array:
+            array_id = uuid_or_none(self.array)
+            jobs = jobs.filter(array_id=array_id) if array_id else jobs.none()
         if self.mine:
             jobs = jobs.filter(owner_id=user_id)
         return _search(jobs, self.search) if self.search else jobs

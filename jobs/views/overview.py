@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from eventlog.models import Event
 from jobs.explain import cause_label
+from jobs.explain_times import eta_sentence, moment_of
 from jobs.models import TERMINAL, Attempt, Job
 from jobs.rendering import job_reason
 from jobs.selectors import ahead_of
@@ -20,12 +21,15 @@ from jobs.views.stages import journey_of, stages_of
 ENDINGS = ("requeued", "held", "succeeded", "failed", "cancelled")
 
 
+Places = tuple[tuple[str, tuple[int, ...]], ...]  # node, devices on it
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptRow:
     """An attempt with its places, and why it ended."""
 
     attempt: Attempt
-    nodes: tuple[tuple[str, tuple[int, ...]], ...]
+    nodes: Places
     why: str
 
 
@@ -49,10 +53,30 @@ def _standing(job: Job, attempts: Sequence[Attempt], *, now: datetime) -> dict[s
     last = attempts[-1] if attempts else None
     reason = job_reason(job, last, now=now)
     if job.state == "queued":
-        return {"why": reason, "ahead": ahead_of(job) if reason else 0}
+        return {"why": reason, "ahead": ahead_of(job) if reason else 0, "planned": _planned(job)}
     if job.state == "succeeded":
         return {"outcome": {"text": _("Its work is complete.")}}
     return {"outcome": reason, "last_lines": last.last_lines if last and job.state == "failed" else []}
+
+
+def _planned(job: Job) -> dict[str, Any]:
+    """When it is expected to start, and what the plan holds for it: devices now, a place at a later time."""
+    reserved = job.reserved
+    return {
+        "eta": eta_sentence(job.eta) if job.eta else "",
+        "kept": _places(job.kept),
+        "reserved": _places(reserved["placement"]) if reserved else (),
+        "reserved_at": moment_of(reserved["starts_at_ms"]) if reserved else None,
+        "needs": list(job.dependencies.order_by("on__submitted_at").select_related("on")),
+    }
+
+
+def _places(placement: Sequence[Mapping[str, Any]]) -> Places:
+    """Node by node, the devices of a stored placement."""
+    places: dict[str, list[int]] = {}
+    for worker in placement:
+        places.setdefault(worker["node"], []).extend(worker["devices"])
+    return tuple((node, tuple(sorted(devices))) for node, devices in sorted(places.items()))
 
 
 def _endings(job: Job) -> Mapping[UUID | None, Event]:
@@ -61,13 +85,10 @@ def _endings(job: Job) -> Mapping[UUID | None, Event]:
 
 
 def _row(attempt: Attempt, ending: Event | None) -> AttemptRow:
-    places: dict[str, list[int]] = {}
-    for worker in attempt.placement:
-        places.setdefault(worker["node"], []).extend(worker["devices"])
     cause = ending.cause if ending else attempt.end_cause
     return AttemptRow(
         attempt=attempt,
-        nodes=tuple((node, tuple(sorted(devices))) for node, devices in sorted(places.items())),
+        nodes=_places(attempt.placement),
         why=cause_label(cause) if cause and attempt.ended_at else "",
     )
 

@@ -19,7 +19,7 @@ from accounts.models import User
 from accounts.requests import reader_of
 from cluster.selectors import Totals, totals
 from jobs.models import PLACED
-from jobs.selectors import visible_jobs
+from jobs.selectors import planned_jobs, visible_jobs
 from jobs.views.rows import JobRow, job_row, with_row_data
 from quotas.selectors import QueueRow, queue_tree
 
@@ -35,7 +35,7 @@ class QueueView:
     num_running: int
     num_waiting: int
     num_held: int
-    waiting: Sequence[JobRow]  # the first of them, in the order in which they are looked at
+    waiting: Sequence[JobRow]  # the first of them, in planned order
     own_place: int | None  # of the reader's first waiting job in that order, from 1
 
     @property
@@ -119,7 +119,7 @@ def _numbers(row: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _waiting(user: User, now: datetime) -> dict[UUID, list[JobRow]]:
-    jobs = visible_jobs(user).filter(state="queued").order_by("-priority", "submitted_at", "id")
+    jobs = planned_jobs(user)
     rows: dict[UUID, list[JobRow]] = defaultdict(list)
     for job in with_row_data(jobs)[:MAX_WAITING]:
         rows[job.queue_id].append(job_row(job, now=now))

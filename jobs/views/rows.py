@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.db.models import OuterRef, QuerySet, Subquery
 
+from jobs.explain_times import basis_label, moment_of
 from jobs.models import PLACED, TERMINAL, Attempt, Job
 from jobs.rendering import job_reason
 from telemetry.models import MetricPoint
@@ -17,6 +18,9 @@ class JobRow:
     job: Job
     why: str  # why it waits, in the reader's language; empty unless it waits
     loss: float | None  # as last reported
+    starts_at: datetime | None = None  # is expected to, while it waits
+    starts_on: str = ""  # what that rests on, in the reader's language
+    is_reserved: bool = False  # at a place and a time that nobody behind may delay
 
     @property
     def devices_milli(self) -> int:
@@ -54,9 +58,13 @@ def job_rows(jobs: QuerySet[Job], *, now: datetime) -> list[JobRow]:
 def job_row(job: Job, *, now: datetime) -> JobRow:
     """One row; the job comes from `with_row_data`."""
     reason = job_reason(job, None, now=now) if job.state == "queued" else None
+    eta = job.eta or {}
     values = getattr(job, "newest_values", None) or {}
     return JobRow(
         job=job,
         why=(reason or {}).get("text", ""),
         loss=values.get("loss"),
+        starts_at=moment_of(eta["at_ms"]) if eta.get("at_ms") is not None else None,
+        starts_on=basis_label(eta["basis"]) if eta else "",
+        is_reserved=job.reserved is not None,
     )

@@ -4,8 +4,9 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from cluster.models import Node
+from cluster.models import MaintenanceWindow, Node
 from cluster.services import mark_silent_nodes
+from jobs.models import Job
 from tests.jobs.builders import World
 from tests.web.browsing import browser_of, text_of
 
@@ -75,6 +76,24 @@ def test_others_do_not_cordon(world: World) -> None:
         browser_of(world.cast.platform_admin).post("/cluster/nodes/no/cordon", {"reason": "x"}).status_code
         == 404
     )
+
+
+def test_a_platform_admin_plans_maintenance_and_empties_a_node(world: World) -> None:
+    """Times are the reader's; the jobs on the node are told to leave."""
+    job, _attempt = world.running()
+    admin = browser_of(world.cast.platform_admin)
+    begin = timezone.localtime() + timedelta(hours=1)
+    form = {"nodes": "n1, n2", "reason": "固件升级", "starts_at": f"{begin:%Y-%m-%dT%H:%M}"}
+    admin.post("/cluster/maintenance", {**form, "ends_at": "soon"})
+    assert not MaintenanceWindow.objects.exists()
+    admin.post("/cluster/maintenance", {**form, "ends_at": f"{begin + timedelta(hours=2):%Y-%m-%dT%H:%M}"})
+    window = MaintenanceWindow.objects.get()
+    assert (window.nodes, window.starts_at) == (["n1", "n2"], begin.replace(second=0, microsecond=0))
+    assert "固件升级" in text_of(browser_of(world.cast.viewer).get("/cluster"))
+    admin.post(f"/cluster/maintenance/{window.id}/cancel")
+    assert "固件升级" not in text_of(admin.get("/cluster"))
+    admin.post("/cluster/nodes/n1/drain", {"reason": "换风扇"})
+    assert Job.objects.get(id=job.id).cause == "maintenance"
 
 
 def test_an_empty_cluster_says_how_nodes_come(world: World) -> None:

@@ -54,6 +54,7 @@ class Books:
         self.requests: dict[JobId, Request] = {job.id: request_of(job) for job in snapshot.jobs}
         self._asks: dict[tuple[int, Request, int, str], Ask] = {}
         self._workers: Counter[Kind] = Counter()
+        self._mix: Mix | None = None
         for request in self.requests.values():
             self._workers[request.kind] += request.num_workers
         self.tree = QueueTree(
@@ -92,7 +93,9 @@ class Books:
 
     def mix(self) -> Mix:
         """The shapes of all jobs that wait or hold devices, as popular as they have workers."""
-        return mix_of(self._workers, supply=self.cluster.supply)
+        if self._mix is None:
+            self._mix = mix_of(self._workers, supply=self.cluster.supply)
+        return self._mix
 
     def _ask(self, job: Job) -> Ask:
         """The one object for what this job asks."""
@@ -111,7 +114,7 @@ class Books:
         books.cluster, books.queues = self.cluster, self.queues
         books.jobs, books.requests = self.jobs.copy(), self.requests.copy()
         books.asks, books._asks = self.asks.copy(), self._asks
-        books._workers = self._workers.copy()
+        books._workers, books._mix = self._workers.copy(), None
         books.tree = self.tree.copy()
         books.lines = self.lines.copy()
         books.holdings = self.holdings.copy()

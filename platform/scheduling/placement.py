@@ -6,7 +6,7 @@ suffices.
 """
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -40,12 +40,12 @@ class Placer:
         self._supply = supply
         self._topology = topology
         self._packing = packing
-        self._mix: Mix | None = None
+        self._mix: Callable[[], Mix] | None = None
         self._allowed: dict[tuple[Grouping, tuple[str, ...]], BoolArray] = {}
         self._reached: dict[tuple[Selector, ...], BoolArray] = {}
 
-    def expecting(self, mix: Mix) -> "Placer":
-        """This placer, but choosing nodes that are left least fragmented for a mix of shapes."""
+    def expecting(self, mix: Callable[[], Mix]) -> "Placer":
+        """This placer, but choosing nodes that are left least fragmented for a mix (asked for late)."""
         placer = copy(self)
         placer._mix = mix
         return placer
@@ -208,7 +208,7 @@ class Placer:
         in_order = np.argsort(nodes, kind="stable")  # the first of equals is taken
         single, nodes = single[in_order], nodes[in_order]
         found = best_node(
-            free, shape, num_workers=request.num_workers, nodes=nodes, supply=self._supply, mix=self._mix
+            free, shape, num_workers=request.num_workers, nodes=nodes, supply=self._supply, mix=self._mix()
         )
         if found is None:
             return None

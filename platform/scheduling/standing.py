@@ -54,8 +54,8 @@ class Standing:
         self.empty = books.cluster.empty
         self.placer = books.cluster.placer(policy.packing)
         if policy.packing is Packing.FRAGMENTATION:
-            self.placer = self.placer.expecting(books.mix())
-        self.ranking = Ranking(policy)
+            self.placer = self.placer.expecting(books.mix)
+        self.ranking = Ranking(policy, now_ms=now_ms)
         self.tree = books.tree.copy()
         self.holdings = books.holdings.at(now_ms, self.ranking)
         self.starts: dict[JobId, Place] = {}

@@ -1,4 +1,4 @@
-"""Run times told from history: what a prediction rests on, that it is a quantile, and that it is calibrated."""
+"""Run times told from history: what a prediction rests on, that it is a quantile, how calibrated it is."""
 
 import csv
 from dataclasses import replace
@@ -74,7 +74,7 @@ def test_a_prediction_is_a_quantile_of_what_was_seen(runtimes_ms: list[int], qua
 
 @given(runtimes, st.integers(0, 2_000_000_000))
 def test_higher_quantiles_and_longer_running_never_predict_less(runtimes_ms: list[int], ran_ms: int) -> None:
-    """Quantiles are in order, no run time predicted is below what has run, and having run on never shortens."""
+    """Quantiles are in order, nothing is predicted below what has run, having run on never shortens."""
     history = history_of(runtimes_ms)
     told = [history.predict(ANN, quantile, ran_ms=ran_ms).ms or 0 for quantile in (0.1, 0.5, 0.9)]
     assert told == sorted(told)

@@ -16,6 +16,7 @@ from scheduling.supply import BoolArray, Free, IntArray, Supply
 
 MIN_SLOTS_TO_DROP = 1024
 NO_LIMIT_MS = 1 << 60
+MOST_FOR_PIECE = 999  # of each worker, where a device that loses a millisecond costs 1000
 NO_WORK_LOST = 1 << 62  # a time at which work is saved that no moment comes after
 
 
@@ -205,7 +206,7 @@ class HoldingsNow(Holdings):
         """The rank of each slot by the policy's order."""
         columns = self.columns()
         if len(self._rank) != len(columns.queue):
-            self._rank = self._ranking.ranks(columns, now_ms=self._now_ms)
+            self._rank = self._ranking.ranks(columns)
         return self._rank
 
     def costs(self) -> IntArray:
@@ -213,7 +214,8 @@ class HoldingsNow(Holdings):
         columns = self.columns()
         if len(self._cost) != len(columns.queue):
             since = np.maximum(self._now_ms - columns.saved_at_ms, 0)
-            self._cost = np.where(columns.is_new, 0, columns.weight * (since + columns.restart_ms))
+            lost_ms = since + columns.restart_ms + self._ranking.lateness(columns)
+            self._cost = np.where(columns.is_new, 0, columns.weight * lost_ms)
         return self._cost
 
     def _find_lowest(self) -> dict[int, int]:
@@ -271,12 +273,16 @@ def _parts(holding: Holding) -> tuple[Holding, ...]:
 
 def _job_row(holding: Holding) -> tuple[int, ...]:
     """A job without accelerators weighs one thousandth of a device per worker, so that its work is not free.
-    So does a piece of surplus, which loses no work: it costs next to nothing beside any whole job.
+    A piece of surplus loses no work: it costs one for each worker, or a little more if the restart is slow,
+    and so less than any whole job, which is taken to lose a millisecond at least.
     """
     job = holding.job
     placed_at_ms = 0 if job.placed_at_ms is None else job.placed_at_ms
     num_workers = len(holding.placement) + holding.num_surplus
     weight = num_workers * (1 if holding.is_surplus else job.accelerators_milli or 1)
+    restart_ms = job.restart_cost_ms + 1
+    if holding.is_surplus:
+        restart_ms = min(1 + job.restart_cost_ms // 1000, MOST_FOR_PIECE)
     has_begun = holding.is_new or job.placed_at_ms is not None
     return (
         holding.queue,
@@ -285,7 +291,7 @@ def _job_row(holding: Holding) -> tuple[int, ...]:
         placed_at_ms,
         NO_WORK_LOST if holding.is_surplus else max(placed_at_ms, job.saved_at_ms or 0),
         0 if job.placed_at_ms is None else weight,
-        job.restart_cost_ms + holding.is_surplus,
+        restart_ms,
         job.attained_milli_ms,
         remaining_service(job),
         NO_LIMIT_MS if job.max_runtime_ms is None or not has_begun else job.max_runtime_ms,

@@ -19,6 +19,7 @@ from scheduling.model import (
     JobPhase,
     Node,
     NodeName,
+    Order,
     Placement,
     Plan,
     QueuePath,
@@ -136,7 +137,7 @@ class _Books:
             is_own = eviction.kind is EvictionKind.PREEMPT
             if is_own != (victim.queue == winner.queue):
                 yield f"{pair}: not by that right"
-            if is_own and victim.priority >= winner.priority:
+            if is_own and victim.priority >= winner.priority + self._ranks_by_service():
                 yield f"{pair}: its priority is not lower"
             yield from (f"{pair}: {problem}" for problem in self._victim_problems(victim, winner))
         yield from self._shrink_problems()
@@ -147,6 +148,10 @@ class _Books:
         waiting = {job.id for job in self.jobs.values() if job.phase is JobPhase.WAITING} - self.starts.keys()
         yield from (f"{name} waits without a reason" for name in sorted(waiting - self.plan.reasons.keys()))
         yield from (f"{name} has a reason" for name in sorted(self.plan.reasons.keys() - waiting))
+
+    def _ranks_by_service(self) -> bool:
+        """Whether equals of a queue may be evicted by the policy's order."""
+        return self.plan.policy.order in (Order.LEAST_ATTAINED, Order.SHORTEST_REMAINING)
 
     def _leavers(self, job: Job) -> Placement:
         """What of the job's devices is being freed."""
@@ -211,7 +216,7 @@ class _Books:
 
     def _size_problems(self, job: Job, placement: Placement) -> Iterator[str]:
         size, most = len(placement), job.num_workers
-        if self.plan.policy.growth is Growth.MOST:
+        if self.plan.policy.growth is not Growth.WANTED:
             most = job.most_workers
         is_whole = size == job.least_workers or size % (job.step_workers if job.is_elastic else 1) == 0
         if not job.least_workers <= size <= most or not is_whole:
@@ -323,8 +328,8 @@ class _Books:
             yield f"{path} reclaims beyond its guarantee"
 
     def _most_used(self, path: QueuePath) -> int:
-        """What the queue holds at most while the plan is made: with lost members replaced and with all starts,
-        also those that gave way.
+        """What the queue holds at most while the plan is made: with lost members replaced, and with all
+        starts, also those that gave way.
         """
         running = [job for job in self.jobs.values() if job.phase is JobPhase.PLACED]
         running = [job for job in running if path in self._upwards(job.queue)]

@@ -116,7 +116,8 @@ def elastic_snapshots(draw: st.DrawFn, *, num_waiting: int = 4) -> Snapshot:
     for number in range(draw(st.integers(0, 6))):
         row = draw(st.one_of(elastic_jobs(f"r{number}"), jobs(f"r{number}")))
         size = draw(st.integers(row.least_workers, row.most_workers))
-        place = brute.any_place(rows, placed, replace(row, num_workers=size))
+        holders = [replace(other, placement=other.placement + other.releasing) for other in placed]
+        place = brute.any_place(rows, holders, replace(row, num_workers=size))
         if place is not None:
             placed.append(draw(_changing(draw(_placed(row, place)))))
     names = [f"w{number}" for number in range(draw(st.integers(0, num_waiting)))]

@@ -339,6 +339,7 @@ class Growth(StrEnum):
 
     WANTED = "wanted"  # up to what their users want now
     MOST = "most"  # up to the most that they may have, where the marginal gain is highest
+    BALANCED = "balanced"  # the same, and equals give way to whom their surplus is worth more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,8 +353,11 @@ class Policy:
     runtimes: Runtimes = Runtimes.LIMITS
     growth: Growth = Growth.WANTED
     shares_surplus: bool = False  # surplus of elastic jobs gives way to waiting jobs of equal priority
+    preempts: bool = True  # inside a queue; reclaim does not depend on it
     max_evictions: int | None = None  # planned in one pass
     service_quantum_milli_ms: int = 300_000_000  # least attained: level 1 begins here, each next at double
+    damps_size: bool = False  # least attained: counts service by the square root of a gang's devices
+    ageing_percent: int = 0  # shortest remaining: of the time waited, that is taken off the run time
     takes_later_type: bool = True  # by eviction, before a type named earlier is waited for
 
 

@@ -1,27 +1,31 @@
-"""Whose turn it is: between queues by share (or one line for all), inside by rank and submit time.
+"""Whose turn it is: between queues by share (or one line for all), inside by rank, then by run time and age.
 
 A rank is a number, higher first: priority, and where the policy says so, below it a level of service. Who
-has got least service so far, or needs least for the rest, comes first among equals. Levels are coarse, so
-that two jobs do not take turns in evicting each other for every second of difference.
+has got least service so far, or needs least for the rest, comes first among equals. Levels double, so that
+two jobs do not take turns in evicting each other for every second of difference.
 """
 
 import heapq
+import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 import numpy as np
 
-from scheduling.model import Job, JobId, Order, Policy
+from scheduling.model import Job, JobId, Order, Policy, Runtimes
 from scheduling.shares import QueueTree
-from scheduling.supply import IntArray
+from scheduling.supply import BoolArray, FloatArray, IntArray
 
-Turn = tuple[int, int, JobId]
+Turn = tuple[int, int, int, JobId]
 
 NUM_LEVELS = 256
 UNKNOWN = -1
+LATEST = 1 << 62  # whoever's run time nobody knows comes last
 LEAST_SERVICE = 60_000_000  # one device for a minute: less is not told apart
 STEPS_PER_DOUBLING = 4
+MS_PER_LEVEL = 10_000_000_000  # of lost work: more than any job loses, so that worse levels leave first
+HUNDRED = 100
 
 
 class Served(Protocol):
@@ -32,13 +36,16 @@ class Served(Protocol):
     held: IntArray
     attained: IntArray
     remaining: IntArray
+    is_new: BoolArray
 
 
 class Ranking:
-    """Ranks by one policy."""
+    """Ranks and turns by one policy, at one moment."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, *, now_ms: int) -> None:
+        self._policy = policy
         self._order = policy.order
+        self._now_ms = now_ms
         self._attained = _doublings(policy.service_quantum_milli_ms)
         self._remaining = _steps()
 
@@ -52,19 +59,39 @@ class Ranking:
         return job.priority * NUM_LEVELS + NUM_LEVELS - 1 - self._level_of(job)
 
     def turn_of(self, job: Job) -> Turn:
-        """A job's place in its queue: higher rank, then earlier first submit, then id."""
-        return -self.rank_of(job), job.submitted_at_ms, job.id
+        """A job's place in its queue: higher rank; where the policy looks at run times, the shorter one, less
+        a share of the time it has waited; then earlier first submit, then id.
+        """
+        if self._order is Order.SHORTEST_REMAINING:
+            return -job.priority, self._aged(job), job.submitted_at_ms, job.id
+        expected = self._expected(job) if self._order is Order.LEAST_ATTAINED else 0
+        return -self.rank_of(job), expected, job.submitted_at_ms, job.id
 
-    def ranks(self, columns: Served, *, now_ms: int) -> IntArray:
+    def ranks(self, columns: Served) -> IntArray:
         """The ranks of holdings now."""
-        given = columns.held * np.maximum(now_ms - columns.placed_at_ms, 0)
+        given = columns.held * np.maximum(self._now_ms - columns.placed_at_ms, 0) * ~columns.is_new
         if self._order is Order.LEAST_ATTAINED:
-            level = np.searchsorted(self._attained, columns.attained + given, side="right")
+            service = self._damped(columns.attained + given, columns.held)
+            level = np.searchsorted(self._attained, service, side="right")
         elif self._order is Order.SHORTEST_REMAINING:
             level = self._remaining_levels(columns.remaining, given)
         else:
             level = np.zeros(len(columns.priority), dtype=np.int64)
         return columns.priority * NUM_LEVELS + NUM_LEVELS - 1 - level
+
+    def lateness(self, columns: Served) -> IntArray:
+        """How much dearer an eviction is for each level that a holding is better than the worst, in ms of
+        lost work: by service, those that have had (or need) most leave first.
+        """
+        if self.is_plain:
+            return np.zeros(len(columns.priority), dtype=np.int64)
+        return self.ranks(columns) % NUM_LEVELS * MS_PER_LEVEL
+
+    def _damped(self, service: IntArray, held: IntArray) -> IntArray | FloatArray:
+        """Service by the square root of the gang's devices, where the policy counts so."""
+        if not self._policy.damps_size:
+            return service
+        return service / np.sqrt(np.maximum(held, 1000) / 1000)
 
     def _remaining_levels(self, remaining: IntArray, given: IntArray) -> IntArray:
         """Who runs on beyond what was predicted is taken to need as much again."""
@@ -74,11 +101,25 @@ class Ranking:
 
     def _level_of(self, job: Job) -> int:
         if self._order is Order.LEAST_ATTAINED:
-            return bisect_right(self._attained, job.attained_milli_ms)
+            service: float = job.attained_milli_ms
+            if self._policy.damps_size:
+                service = service / math.sqrt(max(job.total_milli, 1000) / 1000)
+            return bisect_right(self._attained, service)
         if self._order is Order.SHORTEST_REMAINING:
             remaining = remaining_service(job)
             return NUM_LEVELS - 1 if remaining == UNKNOWN else bisect_right(self._remaining, remaining)
         return 0
+
+    def _aged(self, job: Job) -> int:
+        waited = max(self._now_ms - job.submitted_at_ms, 0)
+        return self._expected(job) - waited * self._policy.ageing_percent // HUNDRED
+
+    def _expected(self, job: Job) -> int:
+        """The run time that the policy believes in, in ms."""
+        limit = LATEST if job.max_runtime_ms is None else job.max_runtime_ms
+        if self._policy.runtimes is Runtimes.LIMITS or job.predicted_ms is None:
+            return limit
+        return min(limit, job.predicted_ms)
 
 
 def remaining_service(job: Job) -> int:
@@ -91,7 +132,7 @@ def remaining_service(job: Job) -> int:
     return UNKNOWN if expected is None else expected * job.num_workers * job.accelerators_milli
 
 
-def turn_of(job: Job) -> Turn:
+def turn_of(job: Job) -> tuple[int, int, JobId]:
     """A job's place in its queue by priority alone: higher priority, then earlier first submit, then id."""
     return -job.priority, job.submitted_at_ms, job.id
 
@@ -127,7 +168,7 @@ def in_turn(
 
 def _doublings(quantum: int) -> list[int]:
     """Service at which each level after the first begins."""
-    return [quantum << step for step in range(NUM_LEVELS // 8)]
+    return [quantum << step for step in range(62 - quantum.bit_length())]
 
 
 def _steps() -> list[int]:

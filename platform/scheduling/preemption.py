@@ -59,8 +59,8 @@ class Claims:
     def find(
         self, job: Job, *, request: Request | None = None, inside: BoolArray | None = None
     ) -> Claim | None:
-        """The victims whose leaving lets the job start, limits and placement both, if there are any. `request`
-        and `inside`: for what it needs to go on, on these nodes.
+        """The victims whose leaving lets the job start, limits and placement both, if there are any.
+        `request` and `inside`: for what it needs to go on, on these nodes.
         """
         standing = self._standing
         reclaim = standing.tree.reclaimable(standing.queue_of(job), job.total_milli)
@@ -72,11 +72,20 @@ class Claims:
         slots = scope.lawful & standing.holdings.active()
         if not _limits_can_be_met(claimant, slots):
             return None
-        for types in type_choices(request.kind):
+        choices = type_choices(request.kind)
+        for types in choices if standing.policy.takes_later_type else choices[:1]:
             best = min(_selections(claimant, slots, scope, types), key=Selection.rank, default=None)
             if best is not None:
-                return _claim(claimant, best)
+                return self._within_budget(_claim(claimant, best))
         return None
+
+    def _within_budget(self, claim: Claim | None) -> Claim | None:
+        """Nothing, if the claim takes more evictions than the policy allows in one plan."""
+        standing, most = self._standing, self._standing.policy.max_evictions
+        if claim is None or most is None:
+            return claim
+        running = sum(victim.id not in standing.starts for victim in claim.victims)
+        return claim if len(standing.evictions) + running <= most else None
 
     def _scope(self, claimant: Claimant, job: Job) -> Scope:
         """The scope for claims of this kind, in step with what happened since the last one."""
@@ -124,6 +133,7 @@ def _lawful(standing: Standing, job: Job, reclaim: dict[int, tuple[int, ...]]) -
         lower |= columns.is_surplus & (columns.priority <= job.priority)
     ran_long = standing.now_ms - columns.placed_at_ms >= standing.policy.min_runtime_ms
     preempt = (columns.queue == standing.queue_of(job)) & lower & (ran_long | columns.is_new)
+    preempt &= standing.policy.preempts
     from_queue = np.zeros(len(standing.tree.queues), dtype=np.bool_)
     from_queue[list(reclaim)] = True
     slots = holdings.active() & columns.evictable & (preempt | from_queue[columns.queue])
@@ -134,6 +144,8 @@ def _lawful(standing: Standing, job: Job, reclaim: dict[int, tuple[int, ...]]) -
 
 def _outranks(standing: Standing, job: Job, queue: int) -> bool:
     """Whether anybody in its queue may be evicted, or surplus be taken, by rank."""
+    if not standing.policy.preempts:
+        return False
     if standing.policy.shares_surplus:
         return bool(job.priority >= standing.holdings.lowest_rank(queue) // NUM_LEVELS)
     return standing.ranking.rank_of(job) > standing.holdings.lowest_rank(queue)

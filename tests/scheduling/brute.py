@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from scheduling.model import Job, JobPhase, Keep, Node, Placement, Queue, QueuePath, Worker
+from scheduling.model import Job, JobPhase, Keep, Node, Placement, Queue, QueuePath, Reservation, Worker
 from scheduling.snapshot import Snapshot
 
 Spot = tuple[str, int]
+FOR_EVER = 1 << 50
 
 
 def any_place(nodes: Sequence[Node], holders: Iterable[Job], job: Job) -> Placement | None:
@@ -51,6 +52,36 @@ def can_start_beside(rows: Snapshot, job: Job, victim: Job, keeps: Sequence[Keep
     keepers = [replace(row, placement=kept[row.id]) for row in rows.jobs if row.id in kept]
     staying = [row for row in rows.jobs if row.phase is JobPhase.PLACED or row.id == victim.id]
     return _can_start(rows, job, [*staying, *keepers])
+
+
+def earliest_start(
+    rows: Snapshot, job: Job, reservations: Sequence[Reservation], *, now_ms: int
+) -> int | None:
+    """The first moment after now at which the job can start beside holders, reservations and windows, each
+    until it ends by its limit.
+    """
+    jobs = {row.id: row for row in rows.jobs}
+    stays = [(row, now_ms, _end(row, now_ms)) for row in rows.jobs if row.phase is not JobPhase.WAITING]
+    for each in reservations:
+        other = replace(jobs[each.job], placement=each.placement)
+        stays.append((other, each.starts_at_ms, each.starts_at_ms + (other.max_runtime_ms or FOR_EVER)))
+    moments = {now_ms + 1, *(end for _, _, end in stays), *(window.ends_at_ms for window in rows.windows)}
+    for start in sorted(moment for moment in moments if now_ms < moment < FOR_EVER):
+        end = start + (job.max_runtime_ms or FOR_EVER)
+        met = {
+            name for w in rows.windows if w.starts_at_ms < end and start < w.ends_at_ms for name in w.nodes
+        }
+        nodes = [replace(node, usable=node.usable and node.name not in met) for node in rows.nodes]
+        beside = [row for row, begins, ends in stays if begins < end and start < ends]
+        if _can_start(replace(rows, nodes=tuple(nodes)), job, beside):
+            return start
+    return None
+
+
+def _end(row: Job, now_ms: int) -> int:
+    if row.phase is JobPhase.LEAVING:
+        return now_ms + max(row.grace_ms, 1)
+    return max((row.placed_at_ms or 0) + (row.max_runtime_ms or FOR_EVER), now_ms + 1)
 
 
 def _can_start(rows: Snapshot, job: Job, staying: Sequence[Job]) -> bool:

@@ -27,6 +27,7 @@ from scheduling.model import (
     Window,
 )
 from scheduling.snapshot import Snapshot
+from tests.scheduling import brute
 from tests.scheduling.building import (
     LEVELS,
     evicted,
@@ -454,3 +455,40 @@ def _in_two_queues(rows: Snapshot) -> Snapshot:
     paths = (queue("even").path, queue("odd").path)
     jobs = tuple(replace(row, queue=paths[number % 2]) for number, row in enumerate(rows.jobs))
     return replace(rows, jobs=jobs, queues=())
+
+
+def _without_rights(rows: Snapshot, **changes: Any) -> Snapshot:
+    """The same rows, of which nobody can be evicted."""
+    jobs = tuple(replace(row, preemptible=False, **changes) for row in rows.jobs)
+    return replace(rows, jobs=jobs)
+
+
+@given(rows=timed_snapshots())
+@settings(max_examples=300, deadline=None)
+def test_the_reserved_time_is_the_earliest_that_brute_force_finds(rows: Snapshot) -> None:
+    """By trying each moment at which anything becomes free: limits, places, windows, processors and all."""
+    rows = _without_rights(rows)
+    row = min((row for row in rows.jobs if row.phase is JobPhase.WAITING), key=_turn)
+    others = tuple(other for other in rows.jobs if other.phase is not JobPhase.WAITING)
+    rows = replace(rows, jobs=(*others, row))
+    plan = decide(rows, NOW_MS, POLICIES[0])
+    rows = carried_out(rows, plan, now_ms=NOW_MS)
+    if not plan.starts:
+        earliest = brute.earliest_start(rows, row, [], now_ms=NOW_MS)
+        assert [each.starts_at_ms for each in plan.reservations] == ([] if earliest is None else [earliest])
+
+
+@given(rows=timed_snapshots())
+@settings(max_examples=300, deadline=None)
+def test_beside_another_reservation_it_is_the_earliest_too(rows: Snapshot) -> None:
+    """Before, beside or after the first one, by devices and windows alone."""
+    queues = tuple(replace(row, limit_milli=None) for row in rows.queues)
+    rows = replace(_without_rights(rows, cpus_milli=0), queues=queues)
+    plan = decide(rows, NOW_MS, Policy(num_reservations=2))
+    rows = carried_out(rows, plan, now_ms=NOW_MS)
+    jobs = {row.id: row for row in rows.jobs}
+    if len(plan.reservations) == 2 and not plan.starts:
+        first, second = sorted(plan.reservations, key=lambda each: _turn(jobs[each.job]))
+        if jobs[first.job].queue == jobs[second.job].queue:
+            earliest = brute.earliest_start(rows, jobs[second.job], [first], now_ms=NOW_MS)
+            assert second.starts_at_ms == earliest

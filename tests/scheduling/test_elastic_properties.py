@@ -74,6 +74,7 @@ def test_growth_leaves_nobody_waiting_who_could_have_started(rows: Snapshot) -> 
     """Without the elastic jobs' growth the same jobs would have started."""
     plan = decide(rows, NOW_MS, Policy(growth=Growth.MOST))
     plain = [replace(row, num_workers=row.least_workers, max_workers=None) for row in rows.jobs]
-    stuck = [row if row.phase is not JobPhase.WAITING else small for row, small in zip(rows.jobs, plain)]
-    small = decide(replace(rows, jobs=tuple(stuck)), NOW_MS, Policy())
+    pairs = zip(rows.jobs, plain, strict=True)
+    stuck = tuple(least if row.phase is JobPhase.WAITING else row for row, least in pairs)
+    small = decide(replace(rows, jobs=stuck), NOW_MS, Policy())
     assert {start.job for start in plan.starts} == {start.job for start in small.starts}

@@ -136,7 +136,9 @@ class Headroom:
             return np.array([job.array == scope.array for job in self._rows.jobs()], dtype=np.bool_)
         members = self._subtree(scope.queue)[self._rows.queue]
         if scope.type:
-            members = members & (self.types_held == self._standing.supply.types.index(scope.type))
+            types = self._standing.supply.types  # nobody holds any of a type that no node has
+            held = self.types_held == types.index(scope.type) if scope.type in types else False
+            members = members & held
         if scope.user:
             members = members & np.array(
                 [job.user == scope.user for job in self._rows.jobs()], dtype=np.bool_

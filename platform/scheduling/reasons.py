@@ -77,7 +77,7 @@ class Reasons:
         return Reason(code=ReasonCode.NEVER_FITS, params=self._measures.room(empty, job), help=advice)
 
     def _over_limit(self, job: Job) -> Reason | None:
-        hit = self._tree.beyond_limit(self._standing.queue_of(job), job.total_milli)
+        hit = self._tree.beyond_limit(self._standing.queue_of(job), job.total_milli, types=job.types)
         if hit is None:
             return None
         params = {"limit_milli": hit.limit_milli, "wanted_milli": job.total_milli, **_whose(hit)}

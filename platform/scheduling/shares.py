@@ -98,15 +98,13 @@ class QueueTree:
         """Devices are kept for a waiting job (`times=-1`: no longer)."""
         self._add(charge, times, self.claimed)
 
-    def beyond_limit(self, queue: int, wanted: int) -> LimitHit | None:
-        """The nearest limit that the request alone exceeds."""
+    def beyond_limit(self, queue: int, wanted: int, *, types: tuple[str, ...] = ()) -> LimitHit | None:
+        """The nearest limit that the request alone exceeds; of a type, if it does so on all that it takes."""
         for q in self._capped[queue]:
             cap = self.queues[q].user_limit_milli
             if cap is not None and wanted > cap:
                 return LimitHit(self.queues[q].path, cap, 0, 0, user="*")
-        return next(
-            (self._hit(q, TOTAL, 0, 0) for q in self._limited[queue] if wanted > self.limits[q][TOTAL]), None
-        )
+        return self._too_small(queue, TOTAL, wanted) or self._beyond_types(queue, wanted, types)
 
     def limit_now(
         self, queue: int, wanted: int, *, accelerator_type: int = -1, user: str = "", own_claim: int = 0
@@ -210,6 +208,18 @@ class QueueTree:
         below = [number for number in theirs if number not in chain]
         meets = chain.index(theirs[len(below)]) if len(below) < len(theirs) else len(chain)
         return max(meets, 1), tuple(below) or (other,)
+
+    def _beyond_types(self, queue: int, wanted: int, types: tuple[str, ...]) -> LimitHit | None:
+        if not self._caps_types[queue]:
+            return None
+        taken = (number for number, name in enumerate(self.types) if not types or name in types)
+        hits = [self._too_small(queue, 1 + number, wanted) for number in taken]
+        return hits[0] if hits and None not in hits else None
+
+    def _too_small(self, queue: int, index: int, wanted: int) -> LimitHit | None:
+        """The nearest limit of the total or a type that is smaller than a request."""
+        smaller = (q for q in self._limited[queue] if wanted > self.limits[q][index])
+        return next((self._hit(q, index, 0, 0) for q in smaller), None)
 
     def _upwards(self, number: int) -> Iterator[int]:
         seen: set[int] = set()

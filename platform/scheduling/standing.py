@@ -32,7 +32,6 @@ from scheduling.shares import Charge
 from scheduling.snapshot import Snapshot
 from scheduling.supply import BoolArray, Footprint, Free, IntArray
 
-
 NUM_SINGLY = 4  # so few evictions are made one by one
 
 
@@ -108,7 +107,8 @@ class Standing:
         if request.kind not in most_ever:
             most_ever[request.kind] = self.placer.most_workers(self.empty, request.kind)
         too_large = most_ever[request.kind] < request.num_workers
-        return too_large or self.tree.beyond_limit(self.queue_of(job), job.total_milli) is not None
+        hit = self.tree.beyond_limit(self.queue_of(job), job.total_milli, types=job.types)
+        return too_large or hit is not None
 
     def is_barred(self, job: Job) -> bool:
         """Whether the job waits for another to end, or as many of its array as may run hold devices."""

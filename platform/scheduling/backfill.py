@@ -150,6 +150,10 @@ class Backfill:
         """The search for the job's earliest start beside what is reserved."""
         return Search(self._standing, self._calendar, self.outlook(), self.bookings, job)
 
+    def bound(self, job: Job) -> int:
+        """A moment before which the job cannot start, whatever is reserved."""
+        return Search(self._standing, self._calendar, self.outlook(), (), job).bound()
+
     def outlook(self) -> Outlook:
         """What is believed of the future as things stand."""
         if self._outlook is None or self._outlook.version != self._standing.version:
@@ -241,11 +245,12 @@ class Backfill:
         if self._outlook is None or self._synced_at != self._standing.version:
             outlook = self.outlook()
             self._profiles = {
-                each.reservation.job: outlook.profile(each, self.bookings) for each in self.bookings
+                each.reservation.job: outlook.profile(each, self.bookings).copy() for each in self.bookings
             }
             self._views, self._started = {}, []
             self._synced_at = self._standing.version
-        return self.outlook()
+            return outlook
+        return self._outlook
 
     def _holds(self, view: View, request: Request) -> bool:
         """What held the most when last counted cannot hold more as long as things are only taken."""

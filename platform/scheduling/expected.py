@@ -106,10 +106,9 @@ class _Line:
         return bounds
 
     def _bound(self, job: Job, *, with_place: bool) -> int:
-        search = self._backfill.search(job)
         if not with_place:
-            return search.bound()
-        booking = search.book()
+            return self._backfill.bound(job)
+        booking = self._backfill.search(job).book()
         return NEVER if booking is None else booking.starts_at_ms
 
     def _type_pools(self) -> Iterator[tuple[BoolArray, FloatArray, Supplied]]:

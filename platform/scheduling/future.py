@@ -100,12 +100,25 @@ class Future:
         known = self._sorted[by_part]
         if closed is None and not taken:
             return known
+        if by_part:
+            return self._by_unit(self._end_without(np.arange(len(self._end)), closed, taken), by_part=True)
+        touched = np.concatenate([np.empty(0, dtype=np.int64), *(each.touched() for each in taken)])
+        if closed is not None:
+            touched = np.append(touched, np.flatnonzero(closed))
+        ends = known.copy()
+        ends[touched] = np.sort(self._end_without(touched, closed, taken), axis=1)
+        return ends
+
+    def _end_without(
+        self, nodes: IntArray, closed: BoolArray | None, taken: tuple[Footprint, ...]
+    ) -> IntArray:
+        """The ends on these nodes if what is taken or closed never ends."""
         ends = self._end.copy()
         for footprint in taken:
             ends[footprint.device_nodes, footprint.device_indices] = NEVER
         if closed is not None:
             ends[closed] = NEVER
-        return self._by_unit(ends, by_part=by_part)
+        return ends[nodes]
 
     def _by_unit(self, ends: IntArray, *, by_part: bool) -> IntArray:
         """Ends in a row for each unit, sorted."""

@@ -24,7 +24,7 @@ from scheduling.supply import BoolArray, Footprint, Free
 from scheduling.windows import Calendar
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Booking:
     """A reservation with what it takes and when it is over."""
 
@@ -64,13 +64,17 @@ class Outlook:
         self.tenures = tenures_of(standing)
         self.future = Future(standing, self.tenures, calendar.usable)
         self.headroom = Headroom(standing, self.tenures)
+        self._profiles: dict[tuple[int, tuple[Booking, ...]], Free] = {}
 
     def profile(self, booking: Booking, bookings: Sequence[Booking]) -> Free:
         """What is free when a booking begins, beside all that hold something then."""
-        free = self.future.free_at(booking.starts_at_ms)
-        for other in bookings:
-            if other.stay.holds_at(booking.starts_at_ms):
-                free.take(other.footprint)
+        at_ms = booking.starts_at_ms
+        present = tuple(each for each in bookings if each.stay.holds_at(at_ms))
+        free = self._profiles.get((at_ms, present))
+        if free is None:
+            free = self._profiles[at_ms, present] = self.future.free_at(at_ms)
+            for each in present:
+                free.take(each.footprint)
         return free
 
 

@@ -11,10 +11,11 @@
 """
 
 from scheduling.backfill import Backfill
+from scheduling.balance import Balance
 from scheduling.elastic import grow, shrink_to_wanted
 from scheduling.expected import expected_times
 from scheduling.keeping import renew_keeps, start_kept
-from scheduling.model import Keep, Plan, Policy, Start
+from scheduling.model import Growth, Keep, Plan, Policy, Start
 from scheduling.reasons import Reasons
 from scheduling.repair import repair, resizes_and_repairs
 from scheduling.snapshot import Snapshot
@@ -32,10 +33,16 @@ def decide(snapshot: Snapshot, now_ms: int, policy: Policy) -> Plan:
     kept = renew_keeps(standing, backfill)
     repair(standing)
     start_kept(standing, backfill, kept)
+    balance = Balance(standing, backfill) if policy.growth is Growth.BALANCED else None
+    if balance is not None:
+        balance.shrink()
     sweeps = Sweeps(standing, backfill)
     while sweeps.sweep():
         pass
-    grow(standing, backfill)
+    if balance is None:
+        grow(standing, backfill)
+    else:
+        balance.settle()
     backfill.book_again()
     return _plan(standing, sweeps, backfill)
 

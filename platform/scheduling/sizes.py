@@ -10,7 +10,9 @@ from scheduling.model import Growth, Job, Placement, Policy
 
 def step_of(job: Job) -> int:
     """By how many workers the gang grows or shrinks."""
-    return math.lcm(max(job.step_workers, 1), max(job.group_workers, 1))
+    if job.group_workers <= 1:
+        return max(job.step_workers, 1)
+    return math.lcm(max(job.step_workers, 1), job.group_workers)
 
 
 def size_up_to(job: Job, most: int) -> int:
@@ -28,7 +30,7 @@ def size_after(job: Job, size: int) -> int:
 
 def largest_size(job: Job, policy: Policy) -> int:
     """The largest size that the policy grants the job."""
-    return size_up_to(job, job.most_workers if policy.growth is Growth.MOST else job.num_workers)
+    return size_up_to(job, job.most_workers if policy.growth is not Growth.WANTED else job.num_workers)
 
 
 def in_pieces(job: Job, placement: Placement) -> tuple[Placement, ...]:

@@ -1,10 +1,17 @@
 """Rows of the quality table: what each policy reached on each work, beside its bar and the published figure.
 
-Every replay hands its own rows to `table`; how they are measured lives beside each trace.
+`python -m scheduling.simulation.report [--traces DIR] [--only NAME]`. How each figure is measured lives
+beside its trace: the module of each source has `rows(directory of all traces)`.
 """
 
-from collections.abc import Iterable, Sequence
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+
+SOURCES = ("pollux",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +43,23 @@ def table(rows: Iterable[Row]) -> str:
     return "\n".join(_line(line, widths) for line in cells)
 
 
+def measured(directory: Path, sources: Iterable[str] = SOURCES) -> Iterator[Row]:
+    """The rows of these sources, one after the other, as they are measured."""
+    for source in sources:
+        yield from import_module(f"scheduling.simulation.{source}").rows(directory)
+
+
+def main() -> int:
+    """Measures everything, prints the table, and fails if a bar was missed."""
+    parser = argparse.ArgumentParser(description="What each policy reaches on each work.")
+    parser.add_argument("--traces", type=Path, default=Path("../shared/traces"))
+    parser.add_argument("--only", choices=SOURCES, action="append")
+    args = parser.parse_args()
+    rows = list(measured(args.traces, args.only or SOURCES))
+    sys.stdout.write(table(rows) + "\n")
+    return int(any(row.met is False for row in rows))
+
+
 def _cells(row: Row) -> tuple[str, ...]:
     met = "" if row.met is None else ("yes" if row.met else "NO")
     numbers = _number(row.value), row.unit, _number(row.bar), _number(row.published)
@@ -50,3 +74,7 @@ def _number(value: float | None) -> str:
 
 def _line(line: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,7 @@ def least(application: Application, num_devices: int) -> Batch:
     )
 
 
+@lru_cache(maxsize=1024)
 def candidates(application: Application, num_devices: int) -> tuple[FloatArray, FloatArray]:
     """Local batches and extra passes of all batches to choose from, from the least to the most in total."""
     smallest = max(application.least_batch, application.least_local_batch * num_devices)

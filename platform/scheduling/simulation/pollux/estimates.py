@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+Counts = FloatArray | NDArray[np.int64] | int
 Measured = Mapping[tuple[int, int, int], tuple[float, float]]  # nodes, devices, local batch: step, sync time
 Link = tuple[float, float]  # seconds between two devices, and what each further one adds
 
@@ -35,15 +36,13 @@ class StepModel:
         """One pass over the local batch."""
         return self.compute_base + self.compute_slope * local_batch
 
-    def step_s(self, num_nodes: FloatArray, num_devices: FloatArray, local_batch: FloatArray) -> FloatArray:
+    def step_s(self, num_nodes: Counts, num_devices: Counts, local_batch: FloatArray) -> FloatArray:
         """One pass and the synchronisation after it."""
-        base, growth = np.where(
-            num_nodes > 1, [[self.far[0]], [self.far[1]]], [[self.near[0]], [self.near[1]]]
-        )
+        base = np.where(num_nodes > 1, self.far[0], self.near[0])
+        growth = np.where(num_nodes > 1, self.far[1], self.near[1])
         link = np.where(num_devices > 1, base + growth * np.maximum(num_devices - 2, 0), 0.0)
-        mean: FloatArray = (self.compute_s(local_batch) ** self.overlap + link**self.overlap) ** (
-            1 / self.overlap
-        )
+        power = self.overlap
+        mean: FloatArray = (self.compute_s(local_batch) ** power + link**power) ** (1 / power)
         return mean
 
 
@@ -120,4 +119,4 @@ def _fit_link(devices: FloatArray, link_s: FloatArray, *, of: NDArray[np.bool_])
     spread = float(((further - further.mean()) ** 2).mean()) + GROWTH_PENALTY
     growth = float(((further - further.mean()) * (times - scale)).mean()) / spread
     growth = min(max(growth, 0.0), scale / float(further.mean()))
-    return scale - growth * float(further.mean()), growth
+    return max(scale - growth * float(further.mean()), 0.0), growth

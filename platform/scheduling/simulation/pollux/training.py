@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from scheduling.simulation.pollux.batches import Batch, least, split
 from scheduling.simulation.pollux.estimates import Estimates
-from scheduling.simulation.pollux.goodput import best_choice
+from scheduling.simulation.pollux.goodput import Outlook
 from scheduling.simulation.pollux.profiles import Application, Shape
 
 SINGLE_DEVICE = {"ncf"}  # trains on one device at one batch size under every policy, as in the artifact
@@ -38,6 +38,7 @@ class TrainingJob:
         self.completed_at_s: int | None = None
         self.started_at_s: int | None = None
         self.service_device_s = 0.0
+        self.paused_device_s = 0.0
         self.num_restarts = 0
         self.epoch = 0
         self.progress = 0.0
@@ -65,6 +66,7 @@ class TrainingJob:
             self._now_s += seconds
             return
         pause = min(self._pause_s, seconds)
+        self.paused_device_s += pause * sum(self._shape)
         self._pause_s -= pause
         self._spend(pause)
         left = seconds - pause
@@ -90,15 +92,22 @@ class TrainingJob:
         """The work left, in steps at the application's least batch size. Needs the number of epochs."""
         return self.application.epoch_end(self.application.num_epochs - 1) - self.progress
 
+    def ideal_s(self, shape: Shape) -> float:
+        """Seconds that the whole job would take on these devices without a pause."""
+        return self._duration_s(shape, epoch=0, progress=0.0)
+
     def remaining_s(self, shape: Shape) -> float:
-        """Seconds that the work left would take on these devices without a pause: what an oracle knows."""
+        """The same for the work left: what an oracle knows."""
+        return self._duration_s(shape, epoch=self.epoch, progress=self.progress)
+
+    def _duration_s(self, shape: Shape, *, epoch: int, progress: float) -> float:
         application = self.application
         batch = self.fixed_batch_on(sum(shape))
         step_s = _total_step_s(application.step_times(shape, batch.local), batch)
-        progress, seconds = self.progress, 0.0
-        for epoch in range(self.epoch, application.num_epochs):
-            end = application.epoch_end(epoch)
-            seconds += (end - progress) * step_s / application.gain(batch.total(sum(shape)), epoch)
+        seconds = 0.0
+        for number in range(epoch, application.num_epochs):
+            end = application.epoch_end(number)
+            seconds += (end - progress) * step_s / application.gain(batch.total(sum(shape)), number)
             progress = end
         return seconds
 
@@ -108,16 +117,17 @@ class TrainingJob:
             return least(self.application, num_devices)
         return split(self.application, self.fixed_batch, num_devices)
 
-    def expected_goodput(self, num_nodes: int, num_devices: int) -> float | None:
-        """Progress per second on so many devices, by what it measured; None before the first measurement."""
-        model = self.estimates.model
-        if model is None or self.gradient is None:
-            return None
-        batch = None if self.fixed_batch is None else self.fixed_batch_on(num_devices)
-        choice = best_choice(
-            self.application, model, self.gradient, num_nodes=num_nodes, num_devices=num_devices, batch=batch
-        )
-        return choice.goodput
+    def expected_goodputs(self, sizes: Sequence[tuple[int, int]]) -> list[float]:
+        """Progress per second on each number of nodes and devices, by what it measured; nothing before the
+        first measurement.
+        """
+        outlook = self._outlook()
+        if outlook is None:
+            return []
+        if self.fixed_batch is None:
+            return [float(each) for each in outlook.goodputs(sizes)]
+        batches = [self.fixed_batch_on(num_devices) for _, num_devices in sizes]
+        return [float(each) for each in outlook.goodputs_with(sizes, batches)]
 
     @property
     def most_devices(self) -> int:
@@ -154,20 +164,20 @@ class TrainingJob:
     def _choose_batch(self) -> None:
         """The fixed batch, or the best one by what was measured; before that, the least."""
         num_devices = sum(self._shape)
-        if self.fixed_batch is not None or self.gradient is None:
+        outlook = self._outlook()
+        if self.fixed_batch is not None or outlook is None:
             self._batch = self.fixed_batch_on(num_devices)
             return
         basis = (self._shape, self.epoch, self.estimates.version)
-        model = self.estimates.model
-        if model is not None and basis != self._chosen_for:
+        if basis != self._chosen_for:
             self._chosen_for = basis
-            self._batch = best_choice(
-                self.application,
-                model,
-                self.gradient,
-                num_nodes=len(self._shape),
-                num_devices=num_devices,
-            ).batch
+            self._batch = outlook.best_batch(len(self._shape), num_devices)
+
+    def _outlook(self) -> Outlook | None:
+        model = self.estimates.model
+        if model is None or self.gradient is None:
+            return None
+        return Outlook(self.application, model, self.gradient)
 
 
 def shape_of(allocation: Sequence[int]) -> Shape:

@@ -11,7 +11,12 @@ RIGID_BATCH = 32768  # of those that never adapt
 
 
 def load_jobs(
-    path: Path, applications: Mapping[str, Application], *, adapts: bool, restart_s: int = 30
+    path: Path,
+    applications: Mapping[str, Application],
+    *,
+    adapts: bool,
+    restart_s: int = 30,
+    arrival_scale: float = 1.0,
 ) -> list[TrainingJob]:
     """The jobs in the file's order, which is that of submission. `adapts`: they choose their batch sizes."""
     with path.open(newline="") as lines:
@@ -24,7 +29,7 @@ def load_jobs(
             TrainingJob(
                 row["name"],
                 applications[row["application"]],
-                submitted_at_s=int(row["time"]),
+                submitted_at_s=round(int(row["time"]) / arrival_scale),
                 num_wanted=int(row["num_replicas"]),
                 fixed_batch=batch if is_rigid or not adapts else None,
                 restart_s=restart_s,

@@ -24,10 +24,11 @@ Step = tuple[float, int, JobId]  # minus what a device is worth, to which size, 
 def shrink_to_wanted(standing: Standing) -> None:
     """Gangs that are larger than they may be by now give their last ranks back."""
     for job in standing.elastic():
-        if job.phase is JobPhase.PLACED and not job.num_missing:
-            size = size_up_to(job, min(len(job.placement), largest_size(job, standing.policy)))
-            if 0 < size < len(job.placement):
-                standing.resize(job, job.placement[:size])
+        size = len(job.placement)
+        if job.phase is JobPhase.PLACED and not job.num_missing and size > job.least_workers:
+            smaller = size_up_to(job, min(size, largest_size(job, standing.policy)))
+            if 0 < smaller < size:
+                standing.resize(job, job.placement[:smaller])
 
 
 def grow(standing: Standing, backfill: Backfill) -> None:
@@ -56,13 +57,13 @@ class Growing:
         """In order of turn, up to what each user wants."""
         standing = self.standing
         lines: dict[int, list[Job]] = {}
-        for job in sorted(self.jobs.values(), key=standing.ranking.turn_of):
-            wanted = size_up_to(job, job.num_workers)
-            if wanted > len(self.placement(job)) and self._has_room(job):
-                lines.setdefault(standing.queue_of(job), []).append(job)
+        growing = [job for job in self.jobs.values() if self._lacks_some(job) and self._has_room(job)]
+        for job in sorted(growing, key=standing.ranking.turn_of):
+            lines.setdefault(standing.queue_of(job), []).append(job)
         order = standing.policy.order
         for job in in_turn(lines, tree=standing.tree, ranking=standing.ranking, order=order):
-            self._raise(job, size_up_to(job, job.num_workers))
+            if self._has_room(job):
+                self._raise(job, size_up_to(job, job.num_workers))
 
     def to_most(self) -> None:
         """Each step to the job to which it is worth most."""
@@ -71,25 +72,21 @@ class Growing:
         while steps:
             _, size, name = heapq.heappop(steps)
             job = self.jobs[name]
-            if self._raise(job, size, exactly=True) and (step := self.next_step(job)):
+            if self._has_room(job) and self._raise(job, size, exactly=True) and (step := self.next_step(job)):
                 heapq.heappush(steps, step)
 
-    def next_step(self, job: Job, size: int | None = None) -> Step | None:
-        """The next larger size (than this one) that is worth a restart."""
-        size = len(self.placement(job)) if size is None else size
+    def next_step(self, job: Job) -> Step | None:
+        """The next larger size that is worth a restart."""
+        size = self._size(job)
         speed = speed_of(job, size)
         sizes = worthwhile_sizes(job, largest_size(job, self.standing.policy))
         for larger in sizes[bisect_right(sizes, size) :]:
             faster = speed_of(job, larger)
             if faster > speed and self._is_worth_it(job, speed, faster):
-                return -self.worth(job, size, larger), larger, job.id
+                devices = (larger - size) * max(job.accelerators_milli, 1)
+                gain = (utility(faster) - utility(speed)) / devices
+                return -weight_of(job, now_ms=self.standing.now_ms) * gain, larger, job.id
         return None
-
-    def worth(self, job: Job, smaller: int, larger: int) -> float:
-        """What each device between these sizes is worth."""
-        gain = utility(speed_of(job, larger)) - utility(speed_of(job, smaller))
-        devices = (larger - smaller) * max(job.accelerators_milli, 1)
-        return weight_of(job, now_ms=self.standing.now_ms) * gain / devices
 
     def within_limits(self, job: Job, size: int, most: int) -> int:
         """The largest allowed size up to `most` that all limits leave room for, seen from this one."""
@@ -119,8 +116,18 @@ class Growing:
         is_lacking = bool(job.num_missing) and job.id not in standing.resizes
         return job.phase is JobPhase.PLACED and job.id not in standing.evictions and not is_lacking
 
+    def _size(self, job: Job) -> int:
+        return len(self.placement(job)) if self.is_changed(job) else len(job.placement)
+
+    def _lacks_some(self, job: Job) -> bool:
+        size = self._size(job)
+        return size < job.num_workers and size < size_up_to(job, job.num_workers)
+
     def _has_room(self, job: Job) -> bool:
-        return self.joining.has_room(job, self.placement(job), self._free(job))
+        """Whoever joins lies in the same domain as the first worker."""
+        start = self.standing.starts.get(job.id)
+        placement = job.placement if start is None else start.placement
+        return self.joining.has_room(job, placement, self._free(job))
 
     def _free(self, job: Job) -> Free:
         return self.backfill.free_for(job)

@@ -4,6 +4,7 @@ and so that each tensor group lies whole in one link domain.
 
 import numpy as np
 
+from scheduling.amounts import Kind
 from scheduling.model import Job, Placement
 from scheduling.standing import Standing
 from scheduling.supply import BoolArray, Free, IntArray
@@ -16,14 +17,23 @@ class Joining:
     def __init__(self, standing: Standing) -> None:
         self._standing = standing
         self._levels: dict[Grouping, list[IntArray]] = {}
+        self._full: set[tuple[int, Kind, int]] = set()
 
     def has_room(self, job: Job, placement: Placement, free: Free) -> bool:
-        """Whether any worker fits where one could join. Quick."""
+        """Whether any worker fits where one could join. Quick, as what is full stays so: to be asked while
+        nothing is given back.
+        """
         kind = self._standing.requests[job.id].kind
         grouping = self._standing.placer.required(kind)
         domain = self._domain(placement, grouping)
+        key = (id(free), kind, domain)
+        if domain == NOWHERE or key in self._full:
+            return False
         fit = self._standing.placer.fit(free, kind, by_part=grouping.by_part)
-        return domain != NOWHERE and int(fit.totals(grouping)[domain]) > 0
+        if fit.totals(grouping)[domain] > 0:
+            return True
+        self._full.add(key)
+        return False
 
     def find(self, job: Job, placement: Placement, free: Free, *, at_most: int) -> Placement:
         """Up to so many workers that can join a gang placed like this, nearest first. A tensor group that
@@ -36,7 +46,8 @@ class Joining:
             return ()
         units = grouping.units(domain)
         counts = self._standing.placer.fit(free, kind, by_part=grouping.by_part).counts()[units]
-        units, counts = units[counts > 0], counts[counts > 0]
+        fitting = np.flatnonzero(counts > 0)
+        units, counts = units[fitting], counts[fitting]
         own = self._units(placement, grouping)
         order = self._nearest(grouping, units, counts, own=own)
         units, counts = units[order], counts[order]
@@ -72,8 +83,10 @@ class Joining:
         return tuple(placement[rank] for ranks in whole for rank in ranks)
 
     def _domain(self, placement: Placement, grouping: Grouping) -> int:
-        known = [worker for worker in placement[:1] if worker.node in self._standing.supply.index]
-        return int(grouping.domain[self._units(tuple(known), grouping)[0]]) if known else NOWHERE
+        node = self._standing.supply.index.get(placement[0].node, NOWHERE) if placement else NOWHERE
+        if node == NOWHERE or not grouping.by_part:
+            return NOWHERE if node == NOWHERE else int(grouping.domain[node])
+        return int(grouping.domain[self._standing.topology.part_of[node, placement[0].devices[0]]])
 
     def _units(self, placement: Placement, grouping: Grouping) -> IntArray:
         """The unit of each worker on a known node."""
@@ -95,7 +108,9 @@ class Joining:
         near = np.zeros(len(units), dtype=np.int64)
         for ids in self._levels[grouping]:
             near += ids[units] == ids[own[0]]
-        return np.lexsort((units, counts, -near, ~np.isin(units, own)))
+        is_own = np.zeros(len(grouping.domain), dtype=np.bool_)
+        is_own[own] = True
+        return np.lexsort((units, counts, -near, ~is_own[units]))
 
 
 def _in_groups(counts: IntArray, links: IntArray, held: IntArray, *, size: int, at_most: int) -> IntArray:

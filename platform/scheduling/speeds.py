@@ -7,6 +7,7 @@ replaces the guess as soon as there is one. The utility of a size is the square 
 device for somebody is then worth more than the ninth for somebody else, which no linear measure says.
 """
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -38,7 +39,7 @@ def speed_of(job: Job, size: int) -> float:
 
 def utility(speed: float) -> float:
     """What a speed is worth."""
-    return float(np.sqrt(speed))
+    return math.sqrt(speed)
 
 
 def weight_of(job: Job, *, now_ms: int) -> float:

@@ -288,16 +288,20 @@ class Placer:
     def workers_on(
         self, free: Free, shape: Shape, grouping: Grouping, units: IntArray, taken: IntArray
     ) -> Iterator[Worker]:
-        for at in np.flatnonzero(taken).tolist():
-            unit = int(units[at])
-            node = int(self._topology.part_node[unit]) if grouping.by_part else unit
-            links = self._topology.links[node].tolist()
-            room = free.devices[node].tolist()
-            if grouping.by_part:  # devices of the node's other link domains are out of bounds
-                own = int(self._topology.part_link[unit])
-                room = [milli if link == own else 0 for milli, link in zip(room, links, strict=True)]
-            for _ in range(int(taken[at])):
-                yield Worker(node=self._supply.names[node], devices=take_devices(room, links, shape))
+        chosen = np.flatnonzero(taken)
+        units = units[chosen]
+        nodes = self._nodes(units, by_part=grouping.by_part)
+        rooms, links = free.devices[nodes], self._topology.links[nodes]
+        if grouping.by_part:  # devices of the node's other link domains are out of bounds
+            rooms = np.where(links == self._topology.part_link[units][:, None], rooms, 0)
+        known: dict[tuple[int, ...], list[tuple[int, ...]]] = {}  # nodes that are alike give alike
+        rows = zip(nodes.tolist(), rooms.tolist(), links.tolist(), taken[chosen].tolist(), strict=True)
+        for node, room, link, num_workers in rows:
+            key = (*room, *(each - link[0] for each in link), num_workers)
+            if key not in known:
+                known[key] = [take_devices(room, link, shape) for _ in range(num_workers)]
+            for devices in known[key]:
+                yield Worker(node=self._supply.names[node], devices=devices)
 
 
 def type_choices(kind: Kind) -> tuple[tuple[str, ...], ...]:
@@ -351,7 +355,9 @@ def _consolidate(counts: IntArray, wanted: int, *, whole: IntArray, inner: list[
     totals = np.bincount(number, weights=counts, minlength=len(names)).astype(np.int64)
     rooms = np.bincount(number, weights=whole, minlength=len(names)).astype(np.int64)
     shares = _fewest(totals, wanted, rooms)
-    for domain in np.flatnonzero(shares):
+    is_full = (shares == totals)[number]  # nothing to choose inside
+    taken[is_full] = counts[is_full]
+    for domain in np.flatnonzero((shares > 0) & (shares < totals)):
         units = np.flatnonzero(number == domain)
         taken[units] = _consolidate(
             counts[units], int(shares[domain]), whole=whole[units], inner=[level[units] for level in narrower]

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from timeit import default_timer
 
-from scheduling.bench import starts
+from scheduling.bench import evictions, memory, passes, starts
 from scheduling.bench.registry import Case, Clocks
 
-CASES: tuple[Case, ...] = (*starts.CASES,)
+CASES: tuple[Case, ...] = (*starts.CASES, *passes.CASES, *evictions.CASES, *memory.CASES)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,6 @@
 """What a bench case is: a workload that measures itself with the clocks it is given, its bar and its peer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -51,3 +51,9 @@ class Case:
             "wall": measured.wall,
             "detail": measured.detail,
         }
+
+
+def percentile(values: Sequence[float], percent: int) -> float:
+    """The smallest value that at least so many percent of the values do not exceed."""
+    ranked = sorted(values)
+    return ranked[max(-(-len(ranked) * percent // 100), 1) - 1]

@@ -61,7 +61,7 @@ def busy_cluster(size: Size) -> Snapshot:
 
 
 def cluster_nodes(num_nodes: int) -> list[Node]:
-    """Nodes of 8 devices in racks of 16, spines of 16 racks, zones of 4 spines; every fourth spine is older."""
+    """Nodes of 8 devices in racks of 16, spines of 16 racks, zones of 4 spines; each fourth spine is older."""
     return [_node(number) for number in range(num_nodes)]
 
 

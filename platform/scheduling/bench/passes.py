@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 
 from scheduling.bench.registry import Case, Clocks, Measured, percentile
-from scheduling.bench.workloads import NOW_MS, Size, busy_cluster
+from scheduling.bench.workloads import NOW_MS, Size, busy_cluster, settled
 from scheduling.decide import decide
 from scheduling.model import Growth, JobId, Policy
 from scheduling.snapshot import Snapshot
@@ -63,14 +63,17 @@ def _slope(points: list[tuple[int, float]]) -> float:
 
 
 def one_event(clocks: Clocks, *, num_nodes: int, num_waiting: int) -> Measured:
-    """A running job ends: the next snapshot and the whole pass on it, in milliseconds."""
-    snapshot = busy_cluster(Size(num_nodes=num_nodes, num_waiting=num_waiting))
-    decided(snapshot)
+    """A running job ends: the next snapshot and the whole pass on it, in milliseconds. Before that everybody
+    who could start has.
+    """
+    snapshot = busy_cluster(Size(num_nodes=num_nodes, num_waiting=num_waiting, busy=1.0))
+    snapshot = settled(snapshot, decide(snapshot, NOW_MS, EVERYTHING))
+    num_left = len(dict(decide(snapshot, NOW_MS, EVERYTHING).reasons))
     running = [job.id for job in snapshot.jobs if job.id.startswith("r")]
     ended = running[: 3 * NUM_RUNS]
     runs = [timed(snapshot, clocks, partial(_end, ended=job)) for job in ended]
     cpu, wall = zip(*runs, strict=True)
-    detail = f"{num_waiting} waiting, 4 reservations, {len(runs)} events"
+    detail = f"{num_left} waiting, 4 reservations, {len(runs)} events"
     return Measured(value=percentile(cpu, 95), wall=percentile(wall, 95), detail=detail)
 
 

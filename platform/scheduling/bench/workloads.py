@@ -12,6 +12,7 @@ from scheduling.model import (
     Node,
     NodeName,
     Placement,
+    Plan,
     Queue,
     QueuePath,
     TopologyRule,
@@ -60,8 +61,20 @@ def busy_cluster(size: Size) -> Snapshot:
     return Snapshot.of(nodes=nodes, queues=queues(running), jobs=[*running, *waiting], levels=LEVELS)
 
 
+def settled(snapshot: Snapshot, plan: Plan) -> Snapshot:
+    """The snapshot when the starts of a plan have been carried out."""
+    jobs = {job.id: job for job in snapshot.jobs}
+    placed = [
+        replace(
+            jobs[start.job], phase=JobPhase.PLACED, placement=start.placement, placed_at_ms=NOW_MS, kept=()
+        )
+        for start in plan.starts
+    ]
+    return snapshot.with_event(jobs=placed)
+
+
 def cluster_nodes(num_nodes: int) -> list[Node]:
-    """Nodes of 8 devices in racks of 16, spines of 16 racks, zones of 4 spines; each fourth spine is older."""
+    """Nodes of 8 devices in racks of 16, spines of 16 racks, zones of 4 spines; one spine in four is old."""
     return [_node(number) for number in range(num_nodes)]
 
 

@@ -23,6 +23,8 @@ from scheduling.model import (
     Placement,
     Plan,
     QueuePath,
+    Repair,
+    Resize,
     Worker,
 )
 from scheduling.sizes import step_of
@@ -56,7 +58,8 @@ class _Books:
         self.evicted = {eviction.job for eviction in plan.evictions}
         self.staying = {job.id: job for job in snapshot.jobs if job.phase is JobPhase.PLACED}
         self.staying = {name: job for name, job in self.staying.items() if name not in self.evicted}
-        self.changes = {change.job: change.placement for change in (*plan.resizes, *plan.repairs)}
+        changes: list[Resize | Repair] = [*plan.resizes, *plan.repairs]
+        self.changes = {change.job: change.placement for change in changes}
         self.after = {name: self.changes.get(name, job.placement) for name, job in self.staying.items()}
         self.joining = {
             name: _without(self.changes[name], job.placement)

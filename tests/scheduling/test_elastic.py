@@ -1,6 +1,7 @@
 """Elastic gangs: how large they start, how they grow and shrink, and how their surplus gives way."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -27,12 +28,12 @@ MOST = Policy(growth=Growth.MOST)
 SHARED = Policy(shares_surplus=True)
 
 
-def elastic(name: str, *, least: int = 1, want: int, most: int = 8, **changes: object) -> Job:
+def elastic(name: str, *, least: int = 1, want: int, most: int = 8, **changes: Any) -> Job:
     """A waiting elastic job of one-device workers."""
     return job(name, 1, workers=want, min_workers=least, max_workers=most, **changes)
 
 
-def at_size(row: Job, size: int, *, first: int = 0, **changes: object) -> Job:
+def at_size(row: Job, size: int, *, first: int = 0, **changes: Any) -> Job:
     """The job running on so many devices of n1, from this one on."""
     return running(row, *(f"n1:{first + index}" for index in range(size)), **changes)
 
@@ -44,7 +45,7 @@ def resized(result: Plan) -> dict[str, tuple[int, str]]:
 
 def sizes(result: Plan) -> dict[str, int]:
     """How many workers each started or changed job has."""
-    starting = {start.job: len(start.placement) for start in result.starts}
+    starting: dict[str, int] = {start.job: len(start.placement) for start in result.starts}
     return starting | {change.job: len(change.placement) for change in result.resizes}
 
 

@@ -111,10 +111,10 @@ class ClusterState:
         job = self._job(name)
         done: list[Worker] = []
         for node in nodes or (None,) * number:
-            left = [each for each in _without(job.placement, done) if node in (None, each.node)]
-            if not left:
+            there = [each for each in _without(job.placement, done) if node in (None, each.node)]
+            if not there:
                 raise CaseError(name, "no such pod runs that could finish")
-            done.append(left[0])
+            done.append(there[0])
         left = _without(job.placement, done)
         if not left:
             self.remove(name)

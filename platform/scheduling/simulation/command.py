@@ -13,7 +13,12 @@ from timeit import default_timer
 
 from scheduling.simulation.traces import ReplayOptions, Trace
 
-TRACES = ("philly", "kalos", "openb", "pollux")
+TRACES = {
+    "philly": "scheduling.simulation.philly",
+    "kalos": "scheduling.simulation.kalos",
+    "openb": "scheduling.simulation.openb",
+    "pollux": "scheduling.simulation.pollux.replay",
+}
 DEFAULT_DIRECTORY = Path("../shared/traces")
 
 
@@ -50,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _trace(name: str) -> Trace:
-    trace = import_module(f"scheduling.simulation.{name}").TRACE
+    trace = import_module(TRACES[name]).TRACE
     assert isinstance(trace, Trace)
     return trace
 

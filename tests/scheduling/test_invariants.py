@@ -1,5 +1,7 @@
 """The checker itself: it passes a good plan and names what is wrong with each bad one."""
 
+from dataclasses import replace
+
 import pytest
 
 from scheduling.invariants import check
@@ -12,6 +14,8 @@ from scheduling.model import (
     Plan,
     Reason,
     ReasonCode,
+    Repair,
+    Resize,
     Start,
 )
 from tests.scheduling.building import job, leaving, node, on, plan, queue, required, running, snapshot
@@ -125,6 +129,75 @@ def test_the_checker_names(name: str) -> None:
     """What is wrong with the plan."""
     bad, problem = BAD[name]
     assert any(problem in sentence for sentence in check(ROWS, bad))
+
+
+ELASTIC = running(
+    job("e", 1, workers=3, min_workers=2, max_workers=3, topology=required("rack")), "n1:0", "n1:1", "n1:2"
+)
+HURT = running(job("hurt", 1, workers=3, priority=1), "n2:0", "n2:1", num_missing=1)
+CHANGING = snapshot(
+    [*NODES[:3], node("n5", 1, rack="a")], [ELASTIC, HURT, job("w", 1)], [queue("q", limit=6)]
+)
+
+
+def changed(
+    *, resizes: dict[str, str] | None = None, repairs: dict[str, str] | None = None, winner: str = ""
+) -> Plan:
+    """A plan of these resizes (for this beneficiary) and repairs."""
+    return Plan(
+        resizes=tuple(
+            Resize(
+                job=JobId(name), placement=on(*places.split()), beneficiary=JobId(winner) if winner else None
+            )
+            for name, places in (resizes or {}).items()
+        ),
+        repairs=tuple(
+            Repair(job=JobId(name), placement=on(*places.split())) for name, places in (repairs or {}).items()
+        ),
+        reasons={JobId("w"): Reason(code=ReasonCode.NO_CAPACITY)},
+    )
+
+
+BAD_CHANGES: dict[str, tuple[Plan, str]] = {
+    "below the least size": (changed(resizes={"e": "n1:0"}), "1 of 3 workers"),
+    "beyond what is wanted": (changed(resizes={"e": "n1:0 n1:1 n1:2 n1:3"}), "4 of 3 workers"),
+    "out of its domain": (changed(resizes={"e": "n1:0 n1:1 n2:3"}), "not inside one rack"),
+    "onto a device of another job": (
+        changed(repairs={"hurt": "n2:0 n2:1 n1:0"}),
+        "device 0 of n1 is given twice",
+    ),
+    "onto two types": (changed(repairs={"hurt": "n2:0 n2:1 n3:0"}), "several accelerator types"),
+    "a survivor moved": (changed(repairs={"hurt": "n2:0 n2:2 n2:3"}), "hurt is not repaired"),
+    "nobody was missing": (changed(repairs={"e": "n1:0 n1:1 n1:2"}), "e is not repaired"),
+    "who waits": (changed(resizes={"w": "n1:3"}), "w does not run"),
+    "twice": (changed(resizes={"e": "n1:0 n1:1"}, repairs={"e": "n1:0 n1:1"}), "e changes twice"),
+    "for nothing": (changed(resizes={"e": "n1:0 n1:1"}, winner="w"), "nothing is kept"),
+    "for an equal": (changed(resizes={"e": "n1:0 n1:1"}, winner="w"), "its priority is not lower"),
+    "for one that runs": (changed(resizes={"e": "n1:0 n1:1"}, winner="e"), "surplus does not move"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CHANGES)
+def test_the_checker_names_a_change(name: str) -> None:
+    """That no plan may make."""
+    bad, problem = BAD_CHANGES[name]
+    assert any(problem in sentence for sentence in check(CHANGING, bad))
+
+
+def test_good_changes_pass() -> None:
+    """A repair beside the survivors, and a shrink for nobody."""
+    good = changed(resizes={"e": "n1:0 n1:1"}, repairs={"hurt": "n2:0 n2:1 n2:2"})
+    assert check(CHANGING, good) == []
+    small = replace(CHANGING, queues=(queue("q", limit=5),))
+    assert any("the limit is 5000" in sentence for sentence in check(small, good))
+
+
+def test_a_gang_leaves_incomplete_only_if_it_misses_somebody() -> None:
+    """The beneficiary is the gang itself."""
+    withdrawn = replace(changed(), evictions=evict("e", "e", EvictionKind.INCOMPLETE))
+    assert "e leaves for no reason" in check(CHANGING, withdrawn)
+    withdrawn = replace(changed(), evictions=evict("hurt", "hurt", EvictionKind.INCOMPLETE))
+    assert check(CHANGING, withdrawn) == []
 
 
 def test_the_last_victim_may_bring_its_queue_below_its_guarantee() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from scheduling.amounts import Kind, Request
 from scheduling.ends import NEVER, duration_of, end_of
-from scheduling.headroom import Stay, amount_in, bounds_of
+from scheduling.headroom import Scope, Stay, amount_in, bounds_of
 from scheduling.model import Job, JobId, JobPhase, Placement, Window
 from scheduling.placement import Place
 from scheduling.reservations import Booking, Outlook, Search
@@ -53,6 +53,7 @@ class Backfill:
         self._profiles: dict[JobId, Free] = {}
         self._views: dict[Met, View] = {}
         self._started: list[Stay] = []  # since the outlook was made
+        self._used_then: dict[tuple[Scope, Booking], int] = {}
         self.bookings: list[Booking] = []  # by start
 
     @property
@@ -161,6 +162,11 @@ class Backfill:
             self._synced_at = NOT_SYNCED
         return self._outlook
 
+    def met_by(self, job: Job) -> Met:
+        """What the job would meet if it started now: jobs that meet the same have the same view."""
+        bookings, windows = self._met(job)
+        return len(bookings), windows
+
     def is_open(self, job: Job, placement: Placement) -> bool:
         """Whether the job, started now at this place, meets no window."""
         windows = self._met(job)[1]
@@ -207,6 +213,7 @@ class Backfill:
             return
         footprint = self._standing.footprint(stay.job, placement)
         self._started.append(stay)
+        self._used_then = {}
         for booking in self.bookings:
             if booking.starts_at_ms < stay.ends_at_ms:
                 self._profiles[booking.reservation.job].take(footprint)
@@ -227,14 +234,21 @@ class Backfill:
         bounds = list(bounds_of(self._standing, stay)) if bookings else []
         if not bounds:
             return True
-        headroom = self._sync().headroom
-        stays = [*self._started, *(booking.stay for booking in self.bookings)]
         return all(
-            headroom.used(bound.scope, booking.starts_at_ms, stays) + bound.wanted <= bound.most
+            self._used(bound.scope, booking) + bound.wanted <= bound.most
             for bound in bounds
             for booking in bookings
-            if amount_in(self._standing, bound.scope, booking.stay)
         )
+
+    def _used(self, scope: Scope, booking: Booking) -> int:
+        """What is used of a scope when a reservation begins; nothing of one that it does not count in."""
+        headroom, key = self._sync().headroom, (scope, booking)
+        if key not in self._used_then:
+            stays = [*self._started, *(each.stay for each in self.bookings)]
+            is_inside = amount_in(self._standing, scope, booking.stay) > 0
+            used = headroom.used(scope, booking.starts_at_ms, stays) if is_inside else 0
+            self._used_then[key] = used
+        return self._used_then[key]
 
     def _is_open(self, footprint: Footprint, windows: tuple[Window, ...]) -> bool:
         closed = self._calendar.closed_by(windows)
@@ -247,7 +261,7 @@ class Backfill:
             self._profiles = {
                 each.reservation.job: outlook.profile(each, self.bookings).copy() for each in self.bookings
             }
-            self._views, self._started = {}, []
+            self._views, self._started, self._used_then = {}, [], {}
             self._synced_at = self._standing.version
             return outlook
         return self._outlook
@@ -269,15 +283,16 @@ class Backfill:
 
     def _make_view(self, profiles: list[Free], closed: BoolArray | None) -> View:
         now = self._standing.now
-        free = Free(
-            devices=now.devices.copy(),
-            cpus=now.cpus.copy(),
-            memory=now.memory.copy(),
-            open_nodes=now.open if closed is None else now.open & ~closed,
-        )
-        view = View(free, profiles, closed)
-        self._settle(view, np.arange(len(free.cpus)))
-        return view
+        devices, cpus, memory = now.devices.copy(), now.cpus.copy(), now.memory.copy()
+        for profile in profiles:
+            np.minimum(devices, profile.devices, out=devices)
+            np.minimum(cpus, profile.cpus, out=cpus)
+            np.minimum(memory, profile.memory, out=memory)
+        if closed is not None:
+            devices[closed] = 0
+        open_nodes = now.open if closed is None else now.open & ~closed
+        free = Free(devices=devices, cpus=cpus, memory=memory, open_nodes=open_nodes)
+        return View(free, profiles, closed)
 
     def _settle(self, view: View, nodes: IntArray) -> None:
         """On these nodes, the view is the smallest of the accounts that it is made of."""

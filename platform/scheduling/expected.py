@@ -28,7 +28,7 @@ from scheduling.model import Basis, Eta, Job, JobId, JobPhase, NodeName, Placeme
 from scheduling.standing import Standing
 from scheduling.supply import BoolArray, FloatArray, IntArray
 
-NUM_PLACED = 4  # asks for which a place is sought
+NUM_PLACED = 2  # asks for which a place is sought
 NUM_BOUNDED = 16  # asks for which limits and devices are looked at
 UNKNOWN = Eta(at_ms=None, basis=Basis.UNKNOWN)
 

@@ -20,7 +20,7 @@ class Measures:
     def __init__(self, standing: Standing) -> None:
         self._standing = standing
         self._most: dict[tuple[int, Kind], int] = {}
-        self._free: dict[tuple[int, Kind], int] = {}
+        self._free: dict[tuple[int, tuple[str, ...], bool], int] = {}
         self._users: dict[tuple[str, ...], dict[int, int]] = {}
         self._kept: dict[JobId, int] = {}
         self._leaving_at: dict[Spot, list[JobId]] | None = None
@@ -49,11 +49,12 @@ class Measures:
 
     def free_milli(self, free: Free, kind: Kind) -> int:
         """Free accelerators on the allowed types: whole ones only, unless the job takes a part of one."""
-        key = (id(free), kind)
+        key = (id(free), kind.types, kind.shape.is_fraction)
         if key not in self._free:
             nodes = self._nodes_of(kind)
-            whole, parts = free.whole[nodes] * DEVICE_MILLI, np.maximum(free.devices[nodes], 0)
-            self._free[key] = int(parts.sum() if kind.shape.is_fraction else whole.sum())
+            parts = kind.shape.is_fraction
+            room = np.maximum(free.devices[nodes], 0) if parts else free.whole[nodes] * DEVICE_MILLI
+            self._free[key] = int(room.sum())
         return self._free[key]
 
     def is_enough(self, free: Free, job: Job) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from scheduling.amounts import Ask
-from scheduling.backfill import Backfill
+from scheduling.backfill import Backfill, Met
 from scheduling.measures import Measures
 from scheduling.model import Help, Job, JobId, Reason, ReasonCode
 from scheduling.shares import TOTAL, LimitHit
@@ -22,7 +22,7 @@ class Reasons:
         self._tree = standing.tree
         self._measures = Measures(standing)
         self._ahead = ahead
-        self._shared: dict[Ask, Reason] = {}
+        self._shared: dict[Ask | tuple[Ask, Met], Reason] = {}
         self._rules = (
             self._never_fits,
             self._over_limit,
@@ -42,11 +42,14 @@ class Reasons:
             return self._first(job)
         ask = self._standing.asks[job.id]
         reason = self._shared.get(ask)  # who asks for the same in the same queue waits for the same reason
-        if reason is None:
-            reason = self._first(job)
-            if not self._hangs_on_its_end(job):
-                self._shared[ask] = reason
-        return reason
+        return reason or self._first_for_all(job, ask)
+
+    def _first_for_all(self, job: Job, ask: Ask) -> Reason:
+        """Found once for all who ask for the same, or for those of them who meet the same reservations."""
+        key = (ask, self._backfill.met_by(job)) if self._hangs_on_its_end(job) else ask
+        if key not in self._shared:
+            self._shared[key] = self._first(job)
+        return self._shared[key]
 
     def _hangs_on_its_end(self, job: Job) -> bool:
         """Whether it could start if it ended sooner."""

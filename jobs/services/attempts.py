@@ -1,18 +1,20 @@
 """Effects of transitions on attempts: opened with devices held and a launch order, told to stop, closed."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from eventlog.models import Command
-from eventlog.services import enqueue_command, mark_orders_done
+from eventlog.services import enqueue_command, enqueue_commands, mark_orders_done
 from jobs.models import Attempt, Job
 from jobs.services.dependencies import require_dependencies
 from jobs.services.launch import launch_spec, placement_rows
-from jobs.services.transition import Done, Effect
-from quotas.services import hold, release
-from ray_runtime.protocol import EndCause, OrderKind, StopIntent, StopOrder
+from jobs.services.transition import Done, Effect, TogetherEffect
+from quotas.services import Claim, hold_many, release
+from ray_runtime.protocol import EndCause, LaunchSpec, OrderKind, StopIntent, StopOrder
+from refusals import Refusal
 from scheduling.model import Placement
 
 
@@ -40,34 +42,90 @@ def open_attempt(placement: Placement, *, accelerator_type: str) -> Effect:
     """
 
     def effect(job: Job, now: datetime) -> Done:
-        attempt = Attempt(
-            job=job,
-            number=job.num_attempts + 1,
-            placement=placement_rows(placement),
-            accelerator_type=accelerator_type,
-            ordered_at=now,
-        )
-        require_dependencies(job)
-        total = len(placement) * job.accelerators_milli
-        hold(
-            holder_id=attempt.id,
-            queue_id=job.queue_id,
-            amount_milli=total,
-            accelerator_type=accelerator_type,
-            user_id=job.owner_id,
-            now=now,
-        )
-        job.num_attempts = attempt.number
-        launch = launch_spec(job, attempt)
-        attempt.command_seq = 1
-        attempt.save(force_insert=True)
-        enqueue_command(
-            attempt_id=attempt.id, seq=1, kind=OrderKind.LAUNCH, payload=launch.to_json(), now=now
-        )
-        nodes = sorted({worker.node for worker in placement})
-        return Done(attempt_id=attempt.id, data={"attempt": attempt.number, "nodes": nodes, "milli": total})
+        place = Place(placement=placement, accelerator_type=accelerator_type)
+        answer = open_attempts({job.id: place})([job], now)[job.id]
+        if isinstance(answer, Refusal):
+            raise answer
+        return answer
 
     return effect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where one job is to run."""
+
+    placement: Placement
+    accelerator_type: str
+
+
+def open_attempts(places: Mapping[UUID, Place]) -> TogetherEffect:
+    """`open_attempt` for several jobs, each in its place, in a few statements."""
+
+    def effect(jobs: Sequence[Job], now: datetime) -> Mapping[UUID, Done | Refusal]:
+        answers: dict[UUID, Done | Refusal] = {}
+        opened: list[tuple[Job, Attempt, LaunchSpec]] = []
+        for job in jobs:
+            try:
+                opened.append(_prepared(job, places[job.id], now))
+            except Refusal as refusal:
+                answers[job.id] = refusal
+        limits = hold_many([_claim(job, attempt) for job, attempt, _launch in opened], now=now)
+        held = [row for row in opened if limits[row[1].id] is None]
+        answers |= {job.id: refusal for job, attempt, _l in opened if (refusal := limits[attempt.id])}
+        Attempt.objects.bulk_create(attempt for _job, attempt, _launch in held)
+        enqueue_commands([_launch_command(attempt, launch, now) for _job, attempt, launch in held])
+        for job, attempt, _launch in held:
+            job.num_attempts = attempt.number
+            answers[job.id] = _opened(attempt, _total_milli(job, attempt))
+        return answers
+
+    return effect
+
+
+def _prepared(job: Job, place: Place, now: datetime) -> tuple[Job, Attempt, LaunchSpec]:
+    require_dependencies(job)
+    attempt = Attempt(
+        job=job,
+        number=job.num_attempts + 1,
+        placement=placement_rows(place.placement),
+        accelerator_type=place.accelerator_type,
+        ordered_at=now,
+        command_seq=1,
+    )
+    return job, attempt, launch_spec(job, attempt)
+
+
+def _claim(job: Job, attempt: Attempt) -> Claim:
+    return Claim(
+        holder_id=attempt.id,
+        queue_id=job.queue_id,
+        path=job.queue.path,
+        amount_milli=_total_milli(job, attempt),
+        accelerator_type=attempt.accelerator_type,
+        user_id=job.owner_id,
+    )
+
+
+def _launch_command(attempt: Attempt, launch: LaunchSpec, now: datetime) -> Command:
+    return Command(
+        attempt_id=attempt.id,
+        seq=1,
+        kind=str(OrderKind.LAUNCH),
+        payload=launch.to_json(),
+        created_at=now,
+    )
+
+
+def _total_milli(job: Job, attempt: Attempt) -> int:
+    """What the attempt holds: an elastic gang may have got fewer workers than it wants."""
+    return len(attempt.placement) * job.accelerators_milli
+
+
+def _opened(attempt: Attempt, total_milli: int) -> Done:
+    nodes = sorted({worker["node"] for worker in attempt.placement})
+    data = {"attempt": attempt.number, "nodes": nodes, "milli": total_milli}
+    return Done(attempt_id=attempt.id, data=data)
 
 
 def mark_running(job: Job, now: datetime) -> Done:

@@ -1,5 +1,7 @@
 """Locked chains of queues: every writer of the ledger locks from the root down, in path order."""
 
+from collections.abc import Iterable
+
 from quotas.arithmetic import QueueAmounts, chain_of
 from quotas.models import Queue
 
@@ -12,6 +14,13 @@ def lock_chain(path: str) -> list[Queue]:
     """
     chain = Queue.objects.filter(path__in=chain_of(path)).order_by("path")
     return list(chain.select_for_update(no_key=True))
+
+
+def lock_chains(paths: Iterable[str]) -> dict[str, Queue]:
+    """The queues of several chains by path, locked in the same order."""
+    union = {ancestor for path in paths for ancestor in chain_of(path)}
+    queues = Queue.objects.filter(path__in=union).order_by("path").select_for_update(no_key=True)
+    return {queue.path: queue for queue in queues}
 
 
 def lock_family(path: str) -> dict[str, Queue]:

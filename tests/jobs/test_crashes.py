@@ -32,7 +32,7 @@ run_tick(now=datetime(2026, 11, 30, 12, 0, 1, tzinfo=UTC))
 """
 BEFORE_COMMIT = """
 import eventlog.services
-eventlog.services.Command.objects.create = lambda **_columns: os._exit(9)
+eventlog.services.Command.objects.bulk_create = lambda _rows: os._exit(9)
 """
 AFTER_COMMIT = """
 import eventlog.services, eventlog.wakeups

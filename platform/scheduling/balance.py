@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from scheduling.backfill import Backfill
 from scheduling.elastic import Growing
-from scheduling.marginal import HORIZON_MS, PARTS_OF_REST, Wish, target_sizes
+from scheduling.marginal import HORIZON_MS, PARTS_OF_REST, Wish, target_sizes, weight
 from scheduling.model import Job, JobId, JobPhase, Placement
 from scheduling.sizes import largest_size, size_up_to, step_of
-from scheduling.speeds import expected_ms, speed_of, weight_of
+from scheduling.speeds import expected_ms, speed_of
 from scheduling.standing import Standing
 
 MOST_ROUNDS = 8  # of one plan; three are enough nearly always
@@ -154,11 +154,16 @@ class Balance:
         return Wish(
             sizes=sizes,
             speeds=tuple(speed_of(job, size) for size in sizes),
-            weight=weight_of(job, now_ms=self._standing.now_ms),
+            weight=weight(remaining_ms=job.remaining_ms, service_ms=self._service_ms(job, current)),
             devices=job.accelerators_milli,
             current=current,
             change_cost=self._change_cost(job, current),
         )
+
+    def _service_ms(self, job: Job, current: int) -> float:
+        """Of all attempts, in milliseconds of one device."""
+        ran_ms = 0 if job.placed_at_ms is None else max(self._standing.now_ms - job.placed_at_ms, 0)
+        return (job.attained_milli_ms + ran_ms * current * job.accelerators_milli) / 1000
 
     def _change_cost(self, job: Job, current: int) -> float:
         """A restart's part of the time in which it has to pay off; nothing if the job restarts anyway."""

@@ -12,11 +12,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+REFERENCE_MS = 3_000_000  # left to run, or done in milliseconds of one device: weighs 1
+REMAINING_POWER = -0.6
+SERVICE_POWER = -0.5
+LEAST_REMAINING_MS = 30_000  # less is not told apart
 STARTING = 1.0  # utility of the first size against none at all; doubling the speed is worth 0.69
-HORIZON_MS = 100_000  # in which a restart has to pay off
-PARTS_OF_REST = (
-    3  # and in this part of what the job still has to run, so that nobody restarts shortly before the end
-)
+HORIZON_MS = 150_000  # in which a restart has to pay off
+PARTS_OF_REST = 2  # and in this part of what the job still has to run: nobody restarts just before the end
 
 Point = tuple[int, float]  # size and its value
 
@@ -58,6 +60,15 @@ def target_sizes(wishes: Sequence[Wish], capacity: int) -> list[int]:
         if position + 1 < len(hull):
             heapq.heappush(steps, (-_slope(hull, position + 1, wish), index, position + 1))
     return sizes if _is_better(wishes, sizes, capacity) else [wish.current for wish in wishes]
+
+
+def weight(*, remaining_ms: int | None, service_ms: float) -> float:
+    """By how much a job's gain counts: more with little left to do at one worker's speed, or, if nobody knows,
+    with little done, in milliseconds of one device.
+    """
+    if remaining_ms is not None:
+        return float((max(remaining_ms, LEAST_REMAINING_MS) / REFERENCE_MS) ** REMAINING_POWER)
+    return float((1 + service_ms / REFERENCE_MS) ** SERVICE_POWER)
 
 
 def value(wish: Wish, size: int) -> float:

@@ -10,6 +10,7 @@ import pytest
 
 from scheduling.__main__ import main
 from scheduling.cases.command import play
+from tests.support.code import ROOT
 
 Case = Mapping[str, Any]
 
@@ -220,3 +221,20 @@ def _wrong(field: str, value: Any) -> Any:
             return [*value[1:], "elsewhere"]
     others = {"reason": "in_order", "reason_gone": "p2"}
     return NEGATIVES.get(value, others.get(field, "nobody"))
+
+
+def test_the_case_in_the_documents_holds() -> None:
+    """`docs/scheduling-cases.md` shows one whole file."""
+    blocks = (ROOT / "docs" / "scheduling-cases.md").read_text().split("```")
+    shown = json.loads(blocks[1].removeprefix("json"))["cases"]
+    assert [play(case)["differences"] for case in shown] == [[]]
+
+
+def test_pods_that_finish_are_wanted_no_more() -> None:
+    """An elastic job does not grow back, may fall below its least, and ends with the last one."""
+    job = {"name": "a", "queue": "Q", "min": 2, "max": 3}
+    done = {"op": "pod_done", "job": "a"}
+    events = [{"t": 0, "op": "submit", "job": job}, *({"t": t, **done} for t in (1, 2, 3))]
+    checks = [{"t": t, "running": {"a": 3 - t}} for t in (0, 1, 2)]
+    checks.append({"t": 3, "running": {}, "pending": []})
+    assert play({**_one_job(), "events": events, "expect": {"checks": checks}})["differences"] == []

@@ -118,6 +118,16 @@ RESULTS = {
     "{state}, cordoned": "{state}，已停止调度",
     "{node} is cordoned.": "{node} 已停止调度。",
     "{node} is in use again.": "{node} 已恢复使用。",
+    "{node} is cordoned; {number} jobs leave it.": "{node} 已停止调度；{number} 个作业正在离开。",
+    "Nothing to suppose was given.": "没有给出任何假设。",
+    "Give a job, or --without-node.": "请给出作业，或 --without-node。",
+    "Nothing would change.": "不会有任何变化。",
+    "the job supposed": "假设的作业",
+    "another team's job": "其他团队的作业",
+    "would have to leave": "将须让出",
+    "would lose a node": "将失去节点",
+    "would start": "将启动",
+    "would wait": "将等待",
     "exit code {code}": "退出码 {code}",
     "Next:": "下一步：",
     "Why does it wait?": "为什么在等待？",
@@ -154,6 +164,7 @@ TITLES = {
     "State": "状态",
     "Why": "原因",
     "What helps": "解决办法",
+    "When": "何时",
     "Jobs ahead": "前面的作业",
     "Queue": "队列",
     "NAME": "名称",
@@ -162,6 +173,8 @@ TITLES = {
     "ZONE": "可用区",
     "RACK": "机架",
     "JOBS": "作业",
+    "WHAT": "结果",
+    "DETAILS": "说明",
     "PATH": "路径",
     "SHA-256": "SHA-256",
     "ATTEMPT": "运行",
@@ -341,6 +354,23 @@ HELP = {
     "The node's name.": "节点名称。",
     "Why, for those who look at the node.": "原因，供查看节点的人了解。",
     "Use a cordoned node again.": "恢复使用节点。",
+    "Cordon a node and have its jobs save, leave and go on elsewhere.": (
+        "停止在节点上调度，其上的作业保存、退出并在别处继续。"
+    ),
+    "Accelerators that each user may hold at once; `none` for no limit.": (
+        "每个用户可同时占用的加速卡数；`none` 表示没有上限。"
+    ),
+    "Of one type, as part of the guarantee: h100=4. Replaces all.": (
+        "某一型号的保障，是总保障的一部分：h100=4。会替换全部。"
+    ),
+    "A limit of one type beside the whole: h100=8. Replaces all.": (
+        "总上限之外某一型号的上限：h100=8。会替换全部。"
+    ),
+    "Suppose that this node is gone.": "假设此节点已不在。",
+    "Suppose that this node takes nothing new.": "假设此节点不再接纳新作业。",
+    "Tell what would start, wait or have to leave; nothing is changed.": (
+        "告诉哪些作业会启动、等待或须让出；不作任何改动。"
+    ),
     "Your API tokens.": "您的 API 令牌。",
     "List your tokens; their secrets are not kept anywhere.": "列出您的令牌；密文不会保存在任何地方。",
     "Make a token and print its secret, which is shown only this once.": (

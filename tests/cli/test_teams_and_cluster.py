@@ -53,6 +53,46 @@ def test_cordon_sends_the_reason(gangline: Command, portal: RecordingPortal) -> 
     assert portal.requests[-1].path == "/api/v1/nodes/n1/uncordon"
 
 
+def test_drain_tells_how_many_leave(gangline: Command, portal: RecordingPortal) -> None:
+    """With the reason, as for a cordon."""
+    portal.on("POST", "nodes/n1/drain", {"node": "n1", "num_leaving": 2})
+    assert "2 jobs leave it" in gangline("nodes", "drain", "n1", "--reason", "fan").out
+    assert portal.requests[-1].json() == {"reason": "fan"}
+
+
+def test_simulate_sends_what_is_supposed_and_tells_what_would_change(
+    gangline: Command, portal: RecordingPortal
+) -> None:
+    """A job of another team has no name."""
+    reason = {"text": "It waits.", "code": "no_capacity"}
+    answer = {
+        "jobs": [{"starts_now": False, "reason": reason, "eta": {"text": "Starts about noon."}}],
+        "evicted": [{"id": None, "name": None, "kind": "reclaim", "beneficiary": "x"}],
+        **{"interrupted": [], "starts": [], "waits": []},
+    }
+    portal.on("POST", "simulate", answer)
+    out = gangline("simulate", "name=x", "run=true", "--without-node", "n1").out
+    assert portal.requests[-1].json() == {
+        "jobs": [{"name": "x", "run": "true"}],
+        "remove_nodes": ["n1"],
+        "cordon_nodes": [],
+    }
+    for text in ("would wait", "Starts about noon.", "would have to leave", "another team's job"):
+        assert text in out
+    assert gangline("simulate").code == 2
+
+
+def test_a_quota_is_set_by_type_and_for_users(gangline: Command, portal: RecordingPortal) -> None:
+    """`none` takes a limit away, and all types."""
+    portal.on("PATCH", "queues/vision", QUEUE)
+    gangline(
+        "quota", "set", "vision", "--user-limit", "none", "--type-limit", "h100=4", "--type-limit", "a=1"
+    )
+    assert portal.requests[-1].json() == {"user_limit": None, "type_limits": {"h100": 4.0, "a": 1.0}}
+    gangline("quota", "set", "vision", "--type-guarantee", "none")
+    assert portal.requests[-1].json() == {"type_guarantees": {}}
+
+
 def test_queues_show_use_beside_guarantee_and_limit(gangline: Command, portal: RecordingPortal) -> None:
     """Whole amounts without decimals, no limit as a word."""
     portal.on("GET", "queues", page(QUEUE))

@@ -20,6 +20,7 @@ from gangline.commands import (
     quota,
     release,
     show,
+    simulate,
     submit,
     tokens,
     up,
@@ -31,7 +32,7 @@ from gangline.commands import (
 PANELS = {
     "Jobs": (submit, validate, init, ps, show, explain, logs, outputs, checkpoints),
     "Change jobs": (cancel, hold, release, clone, priority),
-    "Teams and cluster": (queues, quota, nodes),
+    "Teams and cluster": (queues, quota, nodes, simulate),
     "Access": (login, whoami, tokens),
     "Platform": (up, demo, version),
 }

@@ -28,6 +28,7 @@ COLUMNS = (
     Column("State", lambda answer: answer["state"]),
     Column("Why", lambda answer: (answer.get("reason") or {}).get("text") or say("It waits for nothing.")),
     Column("What helps", lambda answer: (answer.get("reason") or {}).get("help")),
+    Column("When", lambda answer: (answer.get("eta") or {}).get("text")),
     Column("Jobs ahead", lambda answer: answer.get("ahead")),
     Column("Queue", _queue),
 )

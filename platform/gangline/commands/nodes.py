@@ -62,6 +62,19 @@ def cordon(
     typer.echo(say("{node} is cordoned.", node=node))
 
 
+@group.command("drain")
+def drain(
+    ctx: typer.Context,
+    *,
+    node: NodeName,
+    reason: Annotated[str, typer.Option(help="Why, for those who look at the node.")] = "",
+) -> None:
+    """Cordon a node and have its jobs save, leave and go on elsewhere."""
+    with connect(ctx) as portal:
+        answer = portal.post(f"nodes/{node}/drain", {"reason": reason})
+    typer.echo(say("{node} is cordoned; {number} jobs leave it.", node=node, number=answer["num_leaving"]))
+
+
 @group.command("uncordon")
 def uncordon(ctx: typer.Context, *, node: NodeName) -> None:
     """Use a cordoned node again."""

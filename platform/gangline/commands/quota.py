@@ -41,11 +41,27 @@ def change(
         str | None, typer.Option(help="Accelerators that it never exceeds; `none` for no limit.")
     ] = None,
     weight: Annotated[int | None, typer.Option(min=1, help="Its share of what nobody is guaranteed.")] = None,
+    user_limit: Annotated[
+        str | None, typer.Option(help="Accelerators that each user may hold at once; `none` for no limit.")
+    ] = None,
+    type_guarantee: Annotated[
+        list[str] | None, typer.Option(help="Of one type, as part of the guarantee: h100=4. Replaces all.")
+    ] = None,
+    type_limit: Annotated[
+        list[str] | None, typer.Option(help="A limit of one type beside the whole: h100=8. Replaces all.")
+    ] = None,
     output: Output = Format.TABLE,
 ) -> None:
     """Change a queue's quota. Below present use nothing is stopped, and nothing admitted until use falls."""
-    given = {"guarantee": guarantee, "weight": weight}
-    changes = {name: value for name, value in given.items() if value is not None}
+    given = {
+        "guarantee": guarantee,
+        "weight": weight,
+        "type_guarantees": _types(type_guarantee),
+        "type_limits": _types(type_limit),
+    }
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if user_limit is not None:
+        changes["user_limit"] = _limit(user_limit)
     if limit is not None:
         changes["limit"] = _limit(limit)
     if not changes:
@@ -55,6 +71,14 @@ def change(
     with connect(ctx) as portal:
         changed = portal.patch(f"queues/{quote(queue)}", changes)
     emit([changed], output=output, columns=QUEUE_TABLE, name=lambda item: item["path"])
+
+
+def _types(pairs: list[str] | None) -> dict[str, Any] | None:
+    """Numbers by accelerator type from `h100=4`; `none` alone is no type at all."""
+    if pairs is None:
+        return None
+    parts = [pair.partition("=") for pair in pairs if pair != "none"]
+    return {name: _limit(number) for name, _equals, number in parts}
 
 
 def _limit(text: str) -> Any:

@@ -38,6 +38,7 @@ class Future:
         if self._part_spot.size:
             self._end = self._last_ends(exists, self._spot, device_end)
         self._times: IntArray | None = None
+        self._free: dict[int, Free] = {}
         self._sorted: dict[bool, IntArray] = {}
 
     def times(self) -> IntArray:
@@ -49,6 +50,13 @@ class Future:
 
     def free_at(self, at_ms: int, *, closed: BoolArray | None = None) -> Free:
         """What is free when all are gone that end by then; nodes that are closed then have nothing."""
+        if closed is not None:
+            return self._free_at(at_ms, closed)
+        if at_ms not in self._free:
+            self._free[at_ms] = self._free_at(at_ms, None)
+        return self._free[at_ms].copy()
+
+    def _free_at(self, at_ms: int, closed: BoolArray | None) -> Free:
         open_nodes = self._usable if closed is None else self._usable & ~closed
         devices = (self._whole_end <= at_ms) * np.int64(DEVICE_MILLI)
         still = self._part_end > at_ms
@@ -63,10 +71,16 @@ class Future:
         )
 
     def earliest(
-        self, request: Request, *, closed: BoolArray | None = None, taken: tuple[Footprint, ...] = ()
+        self,
+        request: Request,
+        *,
+        last_ms: int = NEVER,
+        closed: BoolArray | None = None,
+        taken: tuple[Footprint, ...] = (),
     ) -> int:
-        """No allowed domain has devices for the gang before this. Exact for whole devices; taken ones are
-        never free, nodes that are closed have none; processors and memory are not looked at.
+        """No allowed domain has devices for the gang before this; NEVER if that is after `last_ms`. Exact for
+        whole devices; taken ones are never free, nodes that are closed have none; processors and memory are
+        not looked at.
         """
         shape, grouping = request.kind.shape, self._standing.placer.required(request.kind)
         if not shape.num_devices or shape.is_fraction:
@@ -77,7 +91,7 @@ class Future:
         if reached is not None:
             ends = np.where(reached[:, None], ends, NEVER)
         allowed = self._standing.placer.allowed(grouping, request.kind.types)
-        return self._first_with(grouping, ends, request.num_workers, allowed)
+        return self._first_with(grouping, ends, request.num_workers, allowed, last_ms)
 
     def _last_ends(self, exists: BoolArray, spots: IntArray, ends: IntArray) -> IntArray:
         last = np.where(exists, PAST, NEVER)
@@ -130,17 +144,20 @@ class Future:
         table[part_of[nodes, indices], indices] = ends[nodes, indices]
         return np.sort(table, axis=1)
 
-    def _first_with(self, grouping: Grouping, ends: IntArray, num_workers: int, allowed: BoolArray) -> int:
+    def _first_with(
+        self, grouping: Grouping, ends: IntArray, num_workers: int, allowed: BoolArray, last_ms: int
+    ) -> int:
         """The first moment by which so many of the ends of one allowed domain are over.
 
-        By bisection, in which only the ends between the bounds are looked at again. Most gangs need few of
-        many, so the first probes are early ones.
+        By bisection, in which only the ends between the bounds are looked at again. First whether there is
+        any such moment; then early ones, as most gangs need few of many.
         """
         units = grouping.order[allowed[grouping.domain[grouping.order]]]
         left, domains = ends[units].reshape(-1), np.repeat(grouping.domain[units], ends.shape[1])
-        moments = np.append(PAST, self.times())
+        times = self.times()
+        moments = np.append(PAST, times[: np.searchsorted(times, last_ms, side="right")])
         over = np.zeros(grouping.num_domains, dtype=np.int64)
-        low, high, probe = 0, len(moments), 0
+        low, high, probe = 0, len(moments), len(moments) - 1
         while low < high:
             is_over = left <= moments[probe]
             counts = over + np.bincount(domains[is_over], minlength=len(over))
@@ -150,5 +167,5 @@ class Future:
                 low, over = probe + 1, counts
                 is_over = ~is_over
             left, domains = left[is_over], domains[is_over]
-            probe = low + (high - low) // (EARLY if len(left) > MANY else 2)
+            probe = low + (high - low) // (EARLY if len(left) > MANY else 2) if low else 0
         return int(moments[low]) if low < len(moments) else NEVER

@@ -162,6 +162,7 @@ class Search:
     def _first_with_devices(self, phase: Phase, request: Request) -> int:
         return self._outlook.future.earliest(
             request,
+            last_ms=phase.last_ms,
             closed=self._calendar.closed_by(phase.windows),
             taken=tuple(booking.footprint for booking in (*phase.begun, *phase.coming)),
         )

@@ -61,6 +61,7 @@ class Books:
             snapshot.queues,
             named={job.queue for job in snapshot.jobs},
             types=self.cluster.supply.types,
+            capacities=self.cluster.supply.capacities,
         )
         self.asks: dict[JobId, Ask] = {
             job.id: self._ask(job) for job in snapshot.jobs if job.phase is JobPhase.WAITING

@@ -31,6 +31,7 @@ class Claimant:
         self.reclaim = reclaim
         self.over_limits = standing.tree.limits_later(self.queue, job.total_milli)
         self.domains = standing.placer.required(request.kind)
+        self.inside_of = inside
         self.later = standing.later if inside is None else _closed_outside(standing.later, inside)
         self._surplus: list[int] | None = None
 

@@ -35,6 +35,8 @@ class Claim:
     place: Place
 
 
+Reclaim = dict[int, tuple[int, ...]]
+Choices = tuple[tuple[str, ...], ...]
 Scoped = tuple[int, int, int, tuple[int, ...], Kind]
 
 
@@ -62,21 +64,38 @@ class Claims:
         """The victims whose leaving lets the job start, limits and placement both, if there are any.
         `request` and `inside`: for what it needs to go on, on these nodes.
         """
-        standing = self._standing
-        reclaim = standing.tree.reclaimable(standing.queue_of(job), job.total_milli)
-        if not reclaim and not _outranks(standing, job, standing.queue_of(job)):
-            return None
-        request = request or standing.requests[job.id]
-        claimant = Claimant(standing, job, reclaim=reclaim, request=request, inside=inside)
+        request = request or self._standing.requests[job.id]
+        for reclaim, choices in self._ways(job, request):
+            claimant = Claimant(self._standing, job, reclaim=reclaim, request=request, inside=inside)
+            claim = self._claim_by(claimant, job, choices=choices)
+            if claim is not None:
+                return self._within_budget(claim)
+        return None
+
+    def _ways(self, job: Job, request: Request) -> Iterator[tuple[Reclaim, Choices]]:
+        """The queues to reclaim from, and the choices of types on which the job may; then, where it may not
+        on all types, what it may preempt in its own queue on any.
+        """
+        standing, queue, wanted = self._standing, self._standing.queue_of(job), job.total_milli
+        every = type_choices(request.kind)
+        every = every if standing.policy.takes_later_type else every[:1]
+        reclaim = standing.tree.reclaimable(queue, wanted)
+        entitled = _entitled(standing, queue, wanted, every) if reclaim else ()
+        if entitled:
+            yield reclaim, entitled
+        if entitled != every and _outranks(standing, job, queue):
+            yield {}, every
+
+    def _claim_by(self, claimant: Claimant, job: Job, *, choices: Choices) -> Claim | None:
+        standing, inside = self._standing, claimant.inside_of
         scope = self._scope(claimant, job) if inside is None else self._new_scope(claimant, job)
         slots = scope.lawful & standing.holdings.active()
         if not _limits_can_be_met(claimant, slots):
             return None
-        choices = type_choices(request.kind)
-        for types in choices if standing.policy.takes_later_type else choices[:1]:
+        for types in choices:
             best = min(_selections(claimant, slots, scope, types), key=Selection.rank, default=None)
             if best is not None:
-                return self._within_budget(_claim(claimant, best))
+                return _claim(claimant, best)
         return None
 
     def _within_budget(self, claim: Claim | None) -> Claim | None:
@@ -142,6 +161,20 @@ def _lawful(standing: Standing, job: Job, reclaim: dict[int, tuple[int, ...]]) -
     return slots
 
 
+def _entitled(standing: Standing, queue: int, wanted: int, choices: Choices) -> Choices:
+    """The choices less the types of which the queue would get more than it is guaranteed."""
+    left = (
+        tuple(
+            name
+            for name in types or standing.supply.types
+            if standing.tree.may_reclaim_on(queue, wanted, name)
+        )
+        for types in choices
+    )
+    kept = tuple(types for types in left if types)
+    return choices if kept == tuple(types or standing.supply.types for types in choices) else kept
+
+
 def _outranks(standing: Standing, job: Job, queue: int) -> bool:
     """Whether anybody in its queue may be evicted, or surplus be taken, by rank."""
     if not standing.policy.preempts:
@@ -192,7 +225,7 @@ def _selections_in(claimant: Claimant, slots: BoolArray, orders: list[Rows], dom
     """
     columns = claimant.standing.holdings.columns()
     found: list[Selection] = []
-    for rows in orders:
+    for rows in _that_differ(orders):
         selection = choose(claimant, columns, slots, rows=rows, domain=domain)
         if selection is not None:
             found.append(selection)
@@ -202,6 +235,12 @@ def _selections_in(claimant: Claimant, slots: BoolArray, orders: list[Rows], dom
         selection = choose(claimant, columns, slots, rows=orders[-1], domain=domain, most_first=True)
         found = [selection] if selection is not None else []
     return found
+
+
+def _that_differ(orders: list[Rows]) -> list[Rows]:
+    """The orders, without one that is the first again: candidates of equal size are also sorted by cost."""
+    first, *others = orders
+    return [first, *(rows for rows in others if not np.array_equal(rows.slot, first.slot))]
 
 
 def _claim(claimant: Claimant, selection: Selection) -> Claim | None:

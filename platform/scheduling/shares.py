@@ -49,13 +49,19 @@ class QueueTree:
     """
 
     def __init__(
-        self, queues: Iterable[Queue], *, named: Iterable[QueuePath], types: tuple[str, ...] = ()
+        self,
+        queues: Iterable[Queue],
+        *,
+        named: Iterable[QueuePath],
+        types: tuple[str, ...] = (),
+        capacities: tuple[int, ...] = (),
     ) -> None:
         rows = {queue.path: queue for queue in queues}
         for path in named:
             rows.setdefault(path, Queue(path=path))
         self.queues = tuple(rows[path] for path in sorted(rows))
         self.types = types
+        self.capacities = capacities  # of each type in the whole cluster, in milli-accelerators
         self.number = {queue.path: number for number, queue in enumerate(self.queues)}
         self.chains = tuple(tuple(self._upwards(number)) for number in range(len(self.queues)))
         self.limits = [self._limits(queue) for queue in self.queues]
@@ -66,6 +72,7 @@ class QueueTree:
         self.caps_users = any(self._capped)
         self._caps_types = tuple(any(self.queues[q].type_limits for q in chain) for chain in self._limited)
         self.type_guarantees = [self._type_guarantees(queue) for queue in self.queues]
+        self._guards_types = any(queue.type_guarantees for queue in self.queues)
         self.guarantees = self._effective_guarantees()
         self.past = self._summed_past()
         self.used, self.staying, self.claimed = (
@@ -144,8 +151,9 @@ class QueueTree:
 
     def turn_key(self, queue: int) -> tuple[tuple[int, int, int], ...]:
         """Smallest first. From the top of the tree down, for each ancestor and last the queue itself: below
-        its guarantee by used / guarantee, then beyond it by (used - guarantee + past usage) / weight, ties in
-        path order.
+        its guarantee by used / guarantee, then beyond it by (dominant usage - guarantee + past usage) /
+        weight, ties in path order. Usage is dominant as in Dominant Resource Fairness (Ghodsi, NSDI'11): of
+        the type of which the queue has the largest part, scaled to the whole cluster.
         """
         return tuple((*self._share(number), number) for number in reversed(self.chains[queue]))
 
@@ -172,6 +180,28 @@ class QueueTree:
             if other != queue and meets <= reach and all(self.above_guarantee(number) for number in path):
                 found[other] = path
         return found
+
+    def may_reclaim_on(self, queue: int, wanted: int, name: str) -> bool:
+        """Whether no queue of the chain would pass what it is guaranteed of this type, where that is stated.
+        (A type that is not in the cluster nobody can reclaim.)
+        """
+        if not self._guards_types:
+            return True
+        index = 1 + self.types.index(name) if name in self.types else TOTAL
+        return all(
+            self._held(q, index) + wanted <= guarantee
+            for q in self.chains[queue]
+            if (guarantee := self._guaranteed(q, index)) is not None
+        )
+
+    def guards_type(self, queue: int, accelerator_type: int, gone: int) -> bool:
+        """Whether a queue that has lost so much of a type may lose no more of it: it is down to what it is
+        guaranteed, where that is stated.
+        """
+        if not self._guards_types or accelerator_type < 0:
+            return False
+        guarantee = self.type_guarantees[queue][accelerator_type]
+        return guarantee is not None and self.staying[queue][1 + accelerator_type] - gone <= guarantee
 
     def above_guarantee(self, queue: int, gone: int = 0) -> bool:
         """Whether usage, with leaving jobs and `gone` counted as gone, is above the guarantee."""
@@ -263,8 +293,26 @@ class QueueTree:
         guarantee = self.guarantees[number]
         if used < guarantee:
             return 0, used * PARTS_PER_MILLION // guarantee
-        beyond = used - guarantee + self.past[number]
+        beyond = max(used, self._dominant(number)) - guarantee + self.past[number]
         return 1, beyond * PARTS_PER_MILLION // max(self.queues[number].weight, 1)
+
+    def _dominant(self, number: int) -> int:
+        """What the queue would use if it had as large a part of all types as of the one it has most of."""
+        if len(self.capacities) < 2:
+            return 0
+        staying, claimed, total = self.staying[number], self.claimed[number], sum(self.capacities)
+        return max(
+            (staying[index] + claimed[index]) * total // capacity
+            for index, capacity in enumerate(self.capacities, start=1)
+            if capacity
+        )
+
+    def _held(self, queue: int, index: int) -> int:
+        """By what is held now and by what will be held, the larger."""
+        return max(self.used[queue][index], self.staying[queue][index] + self.claimed[queue][index])
+
+    def _guaranteed(self, queue: int, index: int) -> int | None:
+        return None if index == TOTAL else self.type_guarantees[queue][index - 1]
 
     def _hit(self, number: int, index: int, used: int, claimed: int) -> LimitHit:
         name = self.types[index - 1] if index else ""

@@ -131,6 +131,8 @@ class Supply:
             [type_index[node.accelerator_type] for node in self.nodes], dtype=np.int64
         )
         self.num_devices: IntArray = np.array([node.num_devices for node in self.nodes], dtype=np.int64)
+        devices = np.bincount(self.type_of, weights=self.num_devices, minlength=len(self.types))
+        self.capacities = tuple(int(number) * DEVICE_MILLI for number in devices)  # of each type
         self.width = max((node.num_devices for node in self.nodes), default=0)
 
     def capacity(self, *, only_usable: bool) -> Free:

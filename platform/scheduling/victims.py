@@ -9,6 +9,7 @@ A piece of an elastic job's surplus is a victim of its own, and costs next to no
 leaves, its surplus leaves with it.
 """
 
+from collections import defaultdict
 from collections.abc import Callable
 
 import numpy as np
@@ -35,6 +36,7 @@ class Selection:
         self._columns = columns
         self._costs = claimant.standing.holdings.costs()
         self._gone = [0] * num_queues  # of each queue, all below it included
+        self._gone_of_type: dict[tuple[int, int], int] = defaultdict(int)
         self._wholes, self._pieces = _Loss(num_queues), _Loss(num_queues)
 
     def may_add(self, slot: int) -> bool:
@@ -48,7 +50,14 @@ class Selection:
         path = self._claimant.reclaim.get(int(self._columns.queue[slot]), ())
         tree, loss = self._claimant.standing.tree, self._pieces if is_surplus else self._wholes
         before = self._claimant.surplus() if path and not is_surplus else loss.nothing
+        if any(self._guards(slot, queue) for queue in path):
+            return False
         return all(tree.above_guarantee(q, before[q] + loss.before_last(q, amount)) for q in path)
+
+    def _guards(self, slot: int, queue: int) -> bool:
+        """Whether the queue is down to what it is guaranteed of the accelerator type that the slot holds."""
+        held = self._claimant.standing.holdings.slots[slot].accelerator_type
+        return self._claimant.standing.tree.guards_type(queue, held, self._gone_of_type[queue, held])
 
     def add(self, slot: int) -> list[int]:
         """One more victim, and what leaves with it. Returns those that were not chosen before."""
@@ -164,8 +173,10 @@ class Selection:
 
     def _count(self, slot: int, *, gives: int) -> None:
         amount = gives * int(self._columns.amount[slot])
+        held = self._claimant.standing.holdings.slots[slot].accelerator_type
         for queue in self._chain(slot):
             self._gone[queue] += amount
+            self._gone_of_type[queue, held] += amount
         self._loss(slot).change(self._chain(slot), amount)
 
 

@@ -114,7 +114,9 @@ def chain(queues: Sequence[Queue], path: QueuePath) -> list[QueuePath]:
 
 def usage(queues: Sequence[Queue], path: QueuePath, jobs: Iterable[Job]) -> int:
     """What these jobs use in the subtree of a queue."""
-    return sum(row.total_milli for row in jobs if path in chain(queues, row.queue))
+    return sum(
+        len(row.placement) * row.accelerators_milli for row in jobs if path in chain(queues, row.queue)
+    )
 
 
 def lost(victim: Job, now_ms: int) -> int:

@@ -126,6 +126,23 @@ def elastic_snapshots(draw: st.DrawFn, *, num_waiting: int = 4) -> Snapshot:
 
 
 @st.composite
+def full_snapshots(draw: st.DrawFn) -> Snapshot:
+    """Two nodes full of elastic jobs, and one more job that waits."""
+    rows, placed = [node("n0", 4, rack="r"), node("n1", 4, rack=draw(st.sampled_from("rs")))], list[Job]()
+    for number in range(4):
+        row = replace(draw(elastic_jobs(f"r{number}")), preemptible=True, topology=(), types=())
+        step, most = row.step_workers, row.most_workers - row.most_workers % row.step_workers
+        row = replace(row, accelerators_milli=1000, cpus_milli=0, num_workers=most, min_workers=step)
+        for size in range(most, 0, -step):
+            place = brute.any_place(rows, placed, replace(row, num_workers=size))
+            if place is not None:
+                placed.append(replace(row, phase=JobPhase.PLACED, placement=place, placed_at_ms=0))
+                break
+    waiting = replace(draw(jobs("w")), priority=draw(st.integers(1, 3)))
+    return snapshot(rows, [*placed, waiting], draw(queues()))
+
+
+@st.composite
 def _changing(draw: st.DrawFn, row: Job) -> Job:
     """Now and then some ranks are lost, or leave just now."""
     num = draw(st.sampled_from([0, 0, 0, 0, 1, 2]))

@@ -1,5 +1,6 @@
 """What must hold of every plan for small clusters with elastic jobs, lost workers and leaving ones."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -7,9 +8,10 @@ from hypothesis import given, settings
 
 from scheduling.decide import decide
 from scheduling.invariants import check
-from scheduling.model import Growth, JobPhase, Order, Policy
+from scheduling.model import Growth, Job, JobPhase, Order, Placement, Policy
 from scheduling.snapshot import Snapshot
-from tests.scheduling.rows import carried_out, elastic_snapshots, gone
+from tests.scheduling import brute
+from tests.scheduling.rows import carried_out, elastic_snapshots, full_snapshots, gone
 
 NOW_MS = 100_000
 POLICIES = [
@@ -66,6 +68,43 @@ def test_the_order_of_the_rows_does_not_matter(rows: Snapshot) -> None:
         nodes=rows.nodes[::-1], queues=rows.queues[::-1], jobs=rows.jobs[::-1], levels=rows.levels
     )
     assert decide(mixed, NOW_MS, policy) == decide(rows, NOW_MS, policy)
+
+
+@given(rows=elastic_snapshots())
+@settings(max_examples=100, deadline=None)
+def test_a_snapshot_handed_on_gives_the_plan_of_its_rows(rows: Snapshot) -> None:
+    """Carried out as an event on the old snapshot, or built from all rows."""
+    policy = Policy(growth=Growth.MOST)
+    after = carried_out(rows, decide(rows, NOW_MS, policy), now_ms=NOW_MS)
+    for now in (after, gone(after)):
+        rows = rows.with_event(jobs=now.jobs)
+        assert decide(rows, NOW_MS + 1, policy) == decide(now, NOW_MS + 1, policy)
+
+
+@pytest.mark.parametrize("policy", [Policy(), Policy(shares_surplus=True)], ids=["by right", "shared"])
+@given(rows=full_snapshots())
+@settings(max_examples=150, deadline=None)
+def test_no_piece_of_surplus_is_taken_needlessly(policy: Policy, rows: Snapshot) -> None:
+    """With any one piece left where it is, the job could not start; nor is a whole job evicted needlessly."""
+    plan = decide(rows, NOW_MS, policy)
+    after = carried_out(rows, plan, now_ms=NOW_MS)
+    winner = next(row for row in after.jobs if row.id == "w")
+    before = {row.id: row for row in rows.jobs}
+    for victim in (row for row in after.jobs if plan.keeps and row.id != "w"):
+        held = before[victim.id].placement
+        pieces = [held] if victim.phase is JobPhase.LEAVING else list(_pieces(victim))
+        for piece in pieces:
+            staying = [] if victim.phase is JobPhase.LEAVING else list(victim.placement)
+            undone = replace(victim, phase=JobPhase.PLACED, placement=(*staying, *piece))
+            jobs = tuple(undone if row.id == victim.id else row for row in after.jobs)
+            assert not brute.can_start_beside(replace(after, jobs=jobs), winner, undone, [])
+
+
+def _pieces(row: Job) -> Iterator[Placement]:
+    """The workers that leave in a shrink for somebody, in steps."""
+    step = row.step_workers
+    for first in range(0, len(row.releasing), step):
+        yield row.releasing[first : first + step]
 
 
 @given(rows=elastic_snapshots())

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduling.amounts import shape_of
 from scheduling.holdings import NO_LIMIT_MS, Columns, Holding
 from scheduling.model import Basis, Job, Placement, Runtimes
 from scheduling.standing import Standing
@@ -131,17 +130,23 @@ class _Rows:
     def __init__(
         self, standing: Standing, others: list[tuple[Job, Placement, int]], *, first_holder: int
     ) -> None:
-        workers: list[IntArray] = [np.empty((4, 0), dtype=np.int64)]
-        devices: list[IntArray] = [np.empty((4, 0), dtype=np.int64)]
+        index, width = standing.supply.index, standing.supply.width
+        workers: list[tuple[int, ...]] = []
+        devices: list[tuple[int, ...]] = []
         for holder, (job, placement, _) in enumerate(others, start=first_holder):
-            part, shape = standing.footprint(job, placement), shape_of(job)
-            workers.append(_table(holder, [part.nodes], [shape.cpus_milli, shape.memory_bytes]))
-            devices.append(_table(holder, [part.device_nodes, part.device_indices], [shape.device_milli]))
+            shape = standing.requests[job.id].kind.shape
+            for worker in placement:
+                node = index.get(worker.node)
+                if node is None:  # what it held there is gone with it
+                    continue
+                workers.append((holder, node, shape.cpus_milli, shape.memory_bytes))
+                held = (device for device in worker.devices if 0 <= device < width)
+                devices.extend((holder, node, device, shape.device_milli) for device in held)
         amounts = [len(placement) * job.accelerators_milli for job, placement, _ in others]
         self.queue = np.array([standing.queue_of(job) for job, _, _ in others], dtype=np.int64)
         self.amount = np.array(amounts, dtype=np.int64)
-        self.workers = np.concatenate(workers, axis=1)
-        self.devices = np.concatenate(devices, axis=1)
+        self.workers = np.array(workers, dtype=np.int64).reshape(-1, 4).T
+        self.devices = np.array(devices, dtype=np.int64).reshape(-1, 4).T
 
 
 def _others(standing: Standing) -> Iterator[tuple[Job, Placement, int]]:
@@ -170,12 +175,3 @@ def _ends(columns: Columns, now_ms: int, runtimes: Runtimes) -> IntArray:
 
 def _limit_of(job: Job) -> int:
     return NEVER if job.max_runtime_ms is None else job.max_runtime_ms
-
-
-def _table(holder: int, columns: list[IntArray], constants: list[int]) -> IntArray:
-    """Rows of one holder as columns: its number, then these columns, then the same constants in each row."""
-    size = len(columns[0])
-    table = np.empty((1 + len(columns) + len(constants), size), dtype=np.int64)
-    for row, values in enumerate([holder, *columns, *constants]):
-        table[row] = values
-    return table

@@ -122,7 +122,10 @@ class Holdings:
         slots = self._slots_of.pop(job)
         for slot in slots:
             self._active[slot] = 0
-        return replace(self.slots[slots[0]], placement=self._held(slots), num_surplus=0)
+        whole = self.slots[slots[0]]
+        if len(slots) == 1 and not whole.num_surplus:
+            return whole
+        return replace(whole, placement=self._held(slots), num_surplus=0)
 
     def remove_piece(self, slot: int) -> Holding:
         """Take a piece of surplus off the books, and return it."""

@@ -31,7 +31,7 @@ def decide(snapshot: Snapshot, now_ms: int, policy: Policy) -> Plan:
     backfill = Backfill(standing, snapshot)
     make_way(standing, snapshot.windows)
     kept = renew_keeps(standing, backfill)
-    repair(standing)
+    repair(standing, backfill)
     start_kept(standing, backfill, kept)
     balance = Balance(standing, backfill) if policy.growth is Growth.BALANCED else None
     if balance is not None:
@@ -48,7 +48,7 @@ def decide(snapshot: Snapshot, now_ms: int, policy: Policy) -> Plan:
 
 
 def _plan(standing: Standing, sweeps: Sweeps, backfill: Backfill) -> Plan:
-    reasons = Reasons(standing, backfill, ahead=sweeps.ahead)
+    reasons = Reasons(standing, backfill, ahead=sweeps.ahead, never=sweeps.never)
     starts = sorted(standing.starts.items())
     resizes, repairs = resizes_and_repairs(standing)
     return Plan(

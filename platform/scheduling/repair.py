@@ -8,6 +8,7 @@ with too few left) is withdrawn: it leaves whole, and competes anew for a place 
 from dataclasses import replace
 
 from scheduling.amounts import Request, kind_of
+from scheduling.backfill import Backfill
 from scheduling.joining import Joining
 from scheduling.keeping import is_whole
 from scheduling.model import EvictionKind, Job, JobPhase, Placement, Repair, Resize
@@ -17,12 +18,12 @@ from scheduling.standing import Standing
 from scheduling.supply import Free
 
 
-def repair(standing: Standing) -> None:
+def repair(standing: Standing, backfill: Backfill) -> None:
     """Deals with every running gang that lacks workers, in order of turn."""
     damaged = sorted(standing.damaged(), key=standing.ranking.turn_of)
     if not damaged:
         return
-    repairs = _Repairs(standing)
+    repairs = _Repairs(standing, backfill)
     for job in damaged:
         repairs.renew_keep(job)
     for job in damaged:
@@ -46,8 +47,9 @@ def resizes_and_repairs(standing: Standing) -> tuple[tuple[Resize, ...], tuple[R
 class _Repairs:
     """One plan's repairs."""
 
-    def __init__(self, standing: Standing) -> None:
+    def __init__(self, standing: Standing, backfill: Backfill) -> None:
         self._standing = standing
+        self._backfill = backfill
         self._joining = Joining(standing)
         self._claims = Claims(standing)
 
@@ -59,7 +61,8 @@ class _Repairs:
         others = job.placement if job.phase is JobPhase.PLACED else ()
         is_right = len(job.kept) == (self._num_wanted(job) if others else job.least_workers)
         is_free = standing.later.has(standing.footprint(job, job.kept))
-        if is_right and is_free and self._is_allowed(job, others + job.kept):
+        is_open = self._backfill.is_open(job, job.kept)
+        if is_right and is_free and is_open and self._is_allowed(job, others + job.kept):
             standing.keep(job, job.kept)
 
     def repair(self, job: Job) -> None:
@@ -79,7 +82,7 @@ class _Repairs:
         kept = standing.keeps.get(job.id, ())
         if kept:
             standing.drop_keep(job)
-        choices = (kept, self._beside(job, num_wanted, standing.now))
+        choices = (kept, self._beside(job, num_wanted, self._backfill.open_for(job)))
         found = next((joiners for joiners in choices if joiners and self._may_join(job, joiners)), ())
         if found:
             standing.repaired.add(job.id)
@@ -93,6 +96,8 @@ class _Repairs:
         kind = standing.supply.type_at(joiners) if job.accelerators_milli else -1
         queue = standing.queue_of(job)
         if standing.tree.limit_now(queue, amount, accelerator_type=kind, user=job.user):
+            return False
+        if not self._backfill.is_open(job, joiners):
             return False
         return standing.now.has(standing.footprint(job, joiners))
 
@@ -112,7 +117,7 @@ class _Repairs:
             return True
         if standing.later is not standing.real and not self._is_over_limits(job, num_wanted):
             found = self._beside(job, num_wanted, standing.later)
-            if found:
+            if found and self._backfill.is_open(job, found):
                 standing.keep(job, found)
                 return True
         return self._take(job, num_wanted)
@@ -135,6 +140,8 @@ class _Repairs:
             ask, request=Request(kind, num_wanted, ()), inside=self._joining.nodes_around(job, job.placement)
         )
         if claim is None or not self._is_allowed(job, job.placement + claim.place.placement):
+            return False
+        if not self._backfill.is_open(job, claim.place.placement):
             return False
         carry_out(standing, claim, beneficiary=job)
         standing.keep(job, claim.place.placement)
@@ -166,5 +173,5 @@ class _Repairs:
         standing.evict(job, beneficiary=job, kind=EvictionKind.INCOMPLETE)
         if not self._is_over_limits(job, job.least_workers):
             place = standing.placer.place(standing.later, standing.requests[job.id])
-            if place is not None:
+            if place is not None and self._backfill.is_open(job, place.placement):
                 standing.keep(job, place.placement)

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from scheduling.model import EvictionKind, Job, JobPhase, Node, Plan, Policy, ReasonCode
+from scheduling.decide import decide
+from scheduling.model import EvictionKind, Job, JobPhase, Node, Plan, Policy, ReasonCode, Window
 from tests.scheduling.building import (
     evicted,
     job,
@@ -219,6 +220,14 @@ def test_a_repaired_gang_grows_in_the_same_plan() -> None:
     result = plan(TWO, [gang])
     assert repaired(result) == {"g": "n1:0 n1:1 n1:2 n1:3 n2:0 n2:1"}
     assert result.resizes == ()
+
+
+def test_no_replacement_comes_from_a_node_that_a_window_closes() -> None:
+    """The gang is not known to end before it, so it takes the device that is farther away."""
+    nodes = [*TWO, node("n3", rack="c")]
+    window = Window(name="w", nodes=frozenset({nodes[1].name}), starts_at_ms=200_000, ends_at_ms=300_000)
+    rows = replace(snapshot(nodes, [GANG, BUSY]), windows=(window,))
+    assert repaired(decide(rows, 100_000, Policy())) == {"g": "n1:0 n1:1 n1:2 n3:0"}
 
 
 def test_the_first_in_turn_is_repaired_first() -> None:

@@ -169,8 +169,8 @@ class _Line:
         runtimes = self._standing.policy.runtimes
         if runtimes is Runtimes.LIMITS:
             return Basis.LIMITS
-        is_any = self._backfill.outlook().tenures.is_predicted.any()
-        is_any = is_any or any(is_predicted(job, runtimes) for job in self._jobs)
+        of_holders = self._backfill.outlook().tenures.is_predicted
+        is_any = of_holders.any() or any(is_predicted(job, runtimes) for job in self._jobs)
         return Basis.PREDICTION if is_any else Basis.LIMITS
 
 

@@ -65,4 +65,4 @@ def _when_done(supplied: Supplied, work: FloatArray) -> IntArray:
 
 def _rounded_up(waits: FloatArray) -> IntArray:
     unit = np.exp2(np.maximum(np.frexp(waits)[1] - 1 - PRECISION_BITS, 0))
-    return (np.ceil(waits / unit) * unit).astype(np.int64)
+    return np.asarray(np.ceil(waits / unit) * unit, dtype=np.int64)

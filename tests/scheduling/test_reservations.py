@@ -181,20 +181,22 @@ def test_the_reservation_waits_for_the_limits_of_all_ancestors() -> None:
     assert reserved(plan)["gang"][0] == 70
 
 
-@pytest.mark.parametrize("kind", ["type", "user", "array"])
-def test_the_reservation_waits_for_limits_of_types_and_users(kind: str) -> None:
-    """Each of them binds like the total; an array's cap is not waited for with devices reserved."""
-    limits: dict[str, Any] = {"type": {"type_limits": {"x": 2000}}, "user": {"user_limit_milli": 2000}}.get(
-        kind, {}
-    )
-    holder = limited(running(job("r", user="u", array="arr", array_cap=1), "n1:0"), 70)
-    gang = limited(job("gang", workers=2, user="u", array="arr", array_cap=1), 10)
+@pytest.mark.parametrize("limits", [{"type_limits": {"x": 2000}}, {"user_limit_milli": 2000}])
+def test_the_reservation_waits_for_limits_of_types_and_users(limits: dict[str, Any]) -> None:
+    """Each of them binds like the total."""
+    holder = limited(running(job("r", user="u"), "n1:0"), 70)
+    gang = limited(job("gang", workers=2, user="u"), 10)
     plan = reserve(FOUR, [holder, gang], [replace(queue("q"), **limits)])
-    expected = {} if kind == "array" else {"gang": 70}
-    if kind != "array":
-        gang = replace(gang, array="", array_cap=None)
-        plan = reserve(FOUR, [holder, gang], [replace(queue("q"), **limits)])
-    assert {name: at for name, (at, _) in reserved(plan).items()} == expected
+    assert {name: at for name, (at, _) in reserved(plan).items()} == {"gang": 70}
+
+
+def test_nothing_is_reserved_for_a_job_that_waits_for_others() -> None:
+    """For one of an array at its cap, or for a dependent one: the device stays free for anybody."""
+    holder = limited(running(job("r", array="arr", array_cap=1), "n1:0"), 70)
+    barred = [job("next", array="arr", array_cap=1), job("then", depends_on=frozenset({holder.id}))]
+    for row in barred:
+        plan = reserve(FOUR, [holder, limited(row, 10), job("free", workers=3, at=1)])
+        assert (reserved(plan), started(plan).keys()) == ({}, {"free"})
 
 
 def test_predictions_are_believed_if_the_policy_says_so_and_never_beyond_the_limit() -> None:

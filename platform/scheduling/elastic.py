@@ -7,14 +7,13 @@ this plan anyway.
 """
 
 import heapq
-from bisect import bisect_right
 
 from scheduling.backfill import Backfill
 from scheduling.joining import Joining
 from scheduling.model import Growth, Job, JobId, JobPhase, Order, Placement, QueuePath
 from scheduling.ordering import Turn, in_turn
 from scheduling.sizes import largest_size, size_up_to
-from scheduling.speeds import expected_ms, speed_of, utility, weight_of, worthwhile_sizes
+from scheduling.speeds import Rise, expected_ms, rises, weight_of
 from scheduling.standing import Standing
 from scheduling.supply import Free
 
@@ -77,15 +76,10 @@ class Growing:
 
     def next_step(self, job: Job) -> Step | None:
         """The next larger size that is worth a restart."""
-        size = self._size(job)
-        speed = speed_of(job, size)
-        sizes = worthwhile_sizes(job, largest_size(job, self.standing.policy))
-        for larger in sizes[bisect_right(sizes, size) :]:
-            faster = speed_of(job, larger)
-            if faster > speed and self._is_worth_it(job, speed, faster):
-                devices = (larger - size) * max(job.accelerators_milli, 1)
-                gain = (utility(faster) - utility(speed)) / devices
-                return -weight_of(job, now_ms=self.standing.now_ms) * gain, larger, job.id
+        for rise in rises(job, self._size(job), largest_size(job, self.standing.policy)):
+            if self._is_worth_it(job, rise):
+                gain = rise.gain / max(job.accelerators_milli, 1)
+                return -weight_of(job, now_ms=self.standing.now_ms) * gain, rise.size, job.id
         return None
 
     def within_limits(self, job: Job, size: int, most: int) -> int:
@@ -149,12 +143,12 @@ class Growing:
         self.backfill.grew(job, joiners)
         return True
 
-    def _is_worth_it(self, job: Job, speed: float, faster: float) -> bool:
+    def _is_worth_it(self, job: Job, rise: Rise) -> bool:
         """Whether a restart takes less time than the higher speed saves."""
         if not job.restart_cost_ms or self.is_changed(job):
             return True
-        saved_ms = expected_ms(job, speed, now_ms=self.standing.now_ms) * (1 - speed / faster)
-        return saved_ms > job.restart_cost_ms
+        left_ms = expected_ms(job, rise.slower, now_ms=self.standing.now_ms)
+        return left_ms * (1 - rise.slower / rise.faster) > job.restart_cost_ms
 
 
 def _first_waiting(standing: Standing) -> dict[QueuePath, Turn]:

@@ -8,12 +8,13 @@ device for somebody is then worth more than the ninth for somebody else, which n
 """
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from scheduling.model import Job
-from scheduling.sizes import size_up_to, step_of
+from scheduling.sizes import step_of
 from scheduling.supply import FloatArray, IntArray
 
 SCALING = 0.85
@@ -25,11 +26,21 @@ REMAINING_WEIGHT = -0.6
 Speeds = tuple[tuple[int, int], ...]
 
 
-def worthwhile_sizes(job: Job, most: int) -> tuple[int, ...]:
-    """The sizes up to `most`, rising, that lie on the upper concave hull of utility: what lies below it is
-    not worth stopping at.
+@dataclass(frozen=True, slots=True)
+class Rise:
+    """A larger size, its speed and that of the present one, and what each further worker adds to utility."""
+
+    size: int
+    slower: float
+    faster: float
+    gain: float
+
+
+def rises(job: Job, size: int, most: int) -> tuple[Rise, ...]:
+    """Ways to become larger, up to an allowed size, on the upper concave hull of utility: what lies below it
+    is not worth stopping at. The next size, then ones ever further away.
     """
-    return _hull(job.speeds, job.least_workers, size_up_to(job, most), step_of(job))
+    return _rises(job.speeds, job.least_workers, most, step_of(job), size)
 
 
 def speed_of(job: Job, size: int) -> float:
@@ -61,6 +72,19 @@ def expected_ms(job: Job, speed: float, *, now_ms: int) -> float:
     if job.predicted_ms is not None and job.predicted_ms > ran_ms:
         return float(job.predicted_ms - ran_ms)
     return float(max(ran_ms, EXPECTED_AT_LEAST_MS))
+
+
+@lru_cache(maxsize=1 << 16)
+def _rises(speeds: Speeds, least: int, most: int, step: int, size: int) -> tuple[Rise, ...]:
+    larger = [each for each in _hull(speeds, least, most, step) if each > size]
+    slower = _speed(speeds, size)
+    found = []
+    for at in (0, 1, 3, 7, 15, 31, 63, 127, 255, 511):
+        faster = _speed(speeds, larger[at]) if at < len(larger) else 0.0
+        if faster > slower:
+            gain = (utility(faster) - utility(slower)) / (larger[at] - size)
+            found.append(Rise(larger[at], slower, faster, gain))
+    return tuple(found)
 
 
 @lru_cache(maxsize=1 << 14)

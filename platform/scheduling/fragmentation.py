@@ -258,7 +258,8 @@ def _holds(room: Room, shape: Shape) -> BoolArray:
 def _first_of_equals(devices: IntArray) -> BoolArray:
     """Devices of a node that no earlier one of it equals: sharing either comes to the same."""
     same = devices[:, :, None] == devices[:, None, :]
-    return ~np.tril(same, k=-1).any(axis=2)
+    repeated: BoolArray = np.tril(same, k=-1).any(axis=2)
+    return ~repeated
 
 
 def _take_whole(after: Profile, shape: Shape) -> None:

@@ -23,7 +23,7 @@ from scheduling.fragmentation import (
 )
 from scheduling.least_loss import best_node, mix_of
 from scheduling.supply import Free, Supply
-from tests.scheduling.rows import node
+from tests.scheduling.building import node
 
 GIB = 1 << 30
 TYPES = ("A", "B")

@@ -77,7 +77,8 @@ def best_fit(room: Room, shape: Shape) -> IntArray:
     """How little is left, devices and processors weighed alike; cut to an integer from 0 to 100."""
     cpus = (room.cpus - shape.cpus_milli) / _LARGEST_NODE[0]
     devices = (room.devices.sum(axis=1) - shape.num_devices * shape.device_milli) / _LARGEST_NODE[1]
-    return np.floor((1 - 0.5 * cpus - 0.5 * devices) * 100).astype(np.int64)
+    score: IntArray = np.floor((1 - 0.5 * cpus - 0.5 * devices) * 100).astype(np.int64)
+    return score
 
 
 def random_score(seed: int) -> Callable[[Room, Shape], IntArray]:

@@ -1,11 +1,10 @@
 """The numbers behind reasons: what fits, what is free, who uses what. Each is worked out once for a plan."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 
-from scheduling.amounts import DEVICE_MILLI, Kind
+from scheduling.amounts import DEVICE_MILLI, Kind, kind_of
 from scheduling.ends import leaving
 from scheduling.model import Help, Job, JobId, NodeName, Placement
 from scheduling.standing import Standing
@@ -22,6 +21,7 @@ class Measures:
         self._most: dict[tuple[int, Kind], int] = {}
         self._free: dict[tuple[int, tuple[str, ...], bool], int] = {}
         self._users: dict[tuple[str, ...], dict[int, int]] = {}
+        self._others: dict[tuple[tuple[str, ...], int], dict[int, int]] = {}
         self._kept: dict[JobId, int] = {}
         self._leaving_at: dict[Spot, list[JobId]] | None = None
         self._keepers: dict[tuple[str, ...], JobId] = {}
@@ -41,9 +41,11 @@ class Measures:
     def way_out(self, free: Free, job: Job) -> Help | None:
         """The condition without which the job would fit, if dropping one is enough."""
         kind = self._kind(job)
-        if self.most_workers(free, replace(kind, required=())) >= job.least_workers:
+        anywhere = kind_of(kind.shape, kind.types, (), kind.selectors, kind.group_workers)
+        if anywhere is not kind and self.most_workers(free, anywhere) >= job.least_workers:
             return Help.RELAX_TOPOLOGY
-        if self.most_workers(free, replace(kind, types=())) >= job.least_workers:
+        any_type = kind_of(kind.shape, (), kind.required, kind.selectors, kind.group_workers)
+        if any_type is not kind and self.most_workers(free, any_type) >= job.least_workers:
             return Help.ALLOW_MORE_TYPES
         return None
 
@@ -91,6 +93,14 @@ class Measures:
         if job.types not in self._users:
             self._users[job.types] = self._count_users(self._nodes_of(self._kind(job)))
         return self._users[job.types]
+
+    def others(self, job: Job, queue: int) -> dict[int, int]:
+        """The same of the queues but one, who holds most first."""
+        key = (job.types, queue)
+        if key not in self._others:
+            users = sorted(self.users(job).items(), key=lambda held: (-held[1], held[0]))
+            self._others[key] = {other: amount for other, amount in users if other != queue}
+        return self._others[key]
 
     def kept_and_free(self, job: JobId) -> int:
         """What is kept for the job and free already, in milli-units."""

@@ -1,6 +1,6 @@
 """Why a job waits: one reason with numbers, by the precedence of `ReasonCode`, and what would help."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from scheduling.amounts import Ask
 from scheduling.backfill import Backfill, Met
@@ -11,35 +11,39 @@ from scheduling.standing import Standing
 from scheduling.supply import Free
 
 LEAST_LIMIT_MS = 60_000  # nobody sets a limit shorter than a minute
+Rule = Callable[[Job], Reason | None]
 
 
 class Reasons:
-    """Gives the reasons of one finished plan; `ahead` names the job that each blocked one stands behind."""
+    """Gives the reasons of one finished plan. `ahead` names the job that each blocked one stands behind;
+    `never` tells of what was asked whether it can never be had.
+    """
 
-    def __init__(self, standing: Standing, backfill: Backfill, *, ahead: Mapping[JobId, JobId]) -> None:
+    def __init__(
+        self,
+        standing: Standing,
+        backfill: Backfill,
+        *,
+        ahead: Mapping[JobId, JobId],
+        never: Mapping[Ask, bool],
+    ) -> None:
         self._standing = standing
         self._backfill = backfill
         self._tree = standing.tree
         self._measures = Measures(standing)
         self._ahead = ahead
+        self._never = never
         self._shared: dict[Ask | tuple[Ask, Met], Reason] = {}
-        self._rules = (
-            self._never_fits,
-            self._over_limit,
-            self._waits_job,
-            self._array_cap,
-            self._limit_now,
-            self._waits_victims,
-            self._kept_for_other,
-            self._in_order,
-            self._fragmented,
-            self._share,
-        )
+        for_all = (self._limit_now, self._kept_for_other, self._fragmented, self._share)
+        own = (self._waits_job, self._array_cap, self._limit_now, self._waits_victims, self._kept_for_other)
+        self._hopeless_rules = (self._never_fits, self._over_limit)
+        self._shared_rules = for_all
+        self._own_rules = (*self._hopeless_rules, *own, self._in_order, self._fragmented, self._share)
 
     def reason_of(self, job: Job) -> Reason:
         """The first reason that holds."""
         if job.id in self._standing.keeps or job.id in self._ahead or self._standing.is_barred(job):
-            return self._first(job)
+            return self._first(job, self._own_rules)
         ask = self._standing.asks[job.id]
         reason = self._shared.get(ask)  # who asks for the same in the same queue waits for the same reason
         return reason or self._first_for_all(job, ask)
@@ -48,16 +52,21 @@ class Reasons:
         """Found once for all who ask for the same, or for those of them who meet the same reservations."""
         key = (ask, self._backfill.met_by(job)) if self._hangs_on_its_end(job) else ask
         if key not in self._shared:
-            self._shared[key] = self._first(job)
+            is_hopeless = self._never.get(ask, True)
+            rules = (*self._hopeless_rules, *self._shared_rules) if is_hopeless else self._shared_rules
+            self._shared[key] = self._first(job, rules)
         return self._shared[key]
 
     def _hangs_on_its_end(self, job: Job) -> bool:
         """Whether it could start if it ended sooner."""
         return self._backfill.binds and self._measures.fits(self._standing.now, job)
 
-    def _first(self, job: Job) -> Reason:
-        found = (rule(job) for rule in self._rules)
-        return next((reason for reason in found if reason is not None), None) or self._no_capacity(job)
+    def _first(self, job: Job, rules: tuple[Rule, ...]) -> Reason:
+        for rule in rules:
+            reason = rule(job)
+            if reason is not None:
+                return reason
+        return self._no_capacity(job)
 
     def _waits_job(self, job: Job) -> Reason | None:
         others = sorted(other for other in job.depends_on if other in self._standing.jobs)
@@ -168,14 +177,14 @@ class Reasons:
     def _share(self, job: Job) -> Reason | None:
         """Others use devices that the job could use, and it may not take any back from them."""
         queue = self._standing.queue_of(job)
-        users = {q: used for q, used in self._measures.users(job).items() if q != queue}
-        if not job.total_milli or not users or users.keys() & self._tree.reclaimable(queue, job.total_milli):
+        users = self._measures.others(job, queue) if job.total_milli else {}
+        if not users or not users.keys().isdisjoint(self._tree.reclaimable(queue, job.total_milli)):
             return None
         params: dict[str, int | str] = {
             "queue": job.queue,
             "used_milli": self._tree.used[queue][TOTAL],
             "guarantee_milli": self._tree.guarantees[queue],
-            "other": self._tree.queues[max(users, key=lambda q: (users[q], -q))].path,
+            "other": self._tree.queues[next(iter(users))].path,
             **self._measures.amounts(self._standing.now, job),
         }
         return Reason(code=ReasonCode.SHARE, params=params, help=Help.RAISE_GUARANTEE)

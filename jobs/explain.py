@@ -35,7 +35,7 @@ _REASONS: Mapping[ReasonCode, str | Promise] = {
         "It asks for %(wanted)s accelerators, but queue %(queue)s may never use more than %(limit)s."
     ),
     ReasonCode.WAITS_JOB: _(
-        "It is to start after other jobs: %(num_jobs)s of them have not ended, job %(job)s among them."
+        "It is to start after other jobs; %(num_jobs)s still have to end, job %(job)s among them."
     ),
     ReasonCode.ARRAY_CAP: _("At most %(cap)s jobs of its array may hold devices at once, and as many do."),
     ReasonCode.LIMIT_NOW: _(

@@ -14,7 +14,7 @@ from scheduling.model import Basis
 _BASES: Mapping[Basis, str | Promise] = {
     Basis.LIMITS: _("from time limits, which are enforced"),
     Basis.PREDICTION: _("predicted from how long such jobs ran before"),
-    Basis.UNKNOWN: _("not known: a job in the way has neither a time limit nor a prediction"),
+    Basis.UNKNOWN: _("not known: nothing bounds how long the wait may be"),
 }
 _LATEST = {
     Basis.LIMITS: _("Starts at %(at)s at the latest, as things are (%(basis)s)."),

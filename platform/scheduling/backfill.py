@@ -48,7 +48,7 @@ class Backfill:
             standing.close(closed)
         self._outlook: Outlook | None = None
         self._turns: list[Job] = []  # for whom a reservation was sought
-        self._found: dict[tuple[int, JobId, tuple[JobId, ...]], Booking | None] = {}  # in earlier sweeps
+        self._found: dict[tuple[object, ...], tuple[int, Booking | None]] = {}  # in earlier sweeps
         self._synced_at = NOT_SYNCED
         self._profiles: dict[JobId, Free] = {}
         self._views: dict[Met, View] = {}
@@ -132,20 +132,41 @@ class Backfill:
             for job in jobs:
                 self.reserve(job)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether no further reservation is sought."""
+        limit = self._standing.policy.num_reservations
+        return len(self.bookings) >= limit or len(self._turns) >= limit * NUM_TRIES
+
     def reserve(self, job: Job) -> None:
         """Gives a job that cannot start its earliest start at a place, if it is among the first of them."""
-        limit = self._standing.policy.num_reservations
-        if len(self.bookings) >= limit or len(self._turns) >= limit * NUM_TRIES:
+        if self.is_full:
             return
         self._turns.append(job)
-        state = (self._standing.version, job.id, tuple(each.reservation.job for each in self.bookings))
-        if state not in self._found:
-            self._found[state] = self.search(job).book()
-        booking = self._found[state]
+        booking = self._book(job)
         if booking is not None:
             self.bookings.append(booking)
             self.bookings.sort(key=lambda each: (each.starts_at_ms, each.reservation.job))
             self._synced_at = NOT_SYNCED
+
+    def _book(self, job: Job) -> Booking | None:
+        """The earliest start. As long as nothing has eased since an earlier sweep found one beside the same
+        reservations, the time is the same, and so is the place if nothing has changed at all.
+        """
+        standing = self._standing
+        state = (
+            standing.eased,
+            len(standing.keeps),
+            job.id,
+            tuple(each.reservation for each in self.bookings),
+        )
+        version, known = self._found.get(state, (standing.version, None))
+        booking = known if version == standing.version else None
+        if booking is None and known is not None:
+            booking = self.search(job).book_at(known.starts_at_ms)
+        booking = booking or self.search(job).book()
+        self._found[state] = (standing.version, booking)
+        return booking
 
     def search(self, job: Job) -> Search:
         """The search for the job's earliest start beside what is reserved."""

@@ -99,6 +99,18 @@ class Search:
                 return self._booking(*found)
         return None
 
+    def book_at(self, at_ms: int) -> Booking | None:
+        """A start at that moment, if it was the earliest before and only starts were made since that do not
+        delay it: then it still is. Nothing if it is not known to be.
+        """
+        if depends_on_type(self._standing, self._job):
+            return None
+        request = self._standing.requests[self._job.id]
+        phase = next(each for each in self._phases() if each.first_ms <= at_ms <= each.last_ms)
+        room = _Room(self._standing, self._calendar, self._outlook, self._bookings, phase)
+        place = room.place(request, at_ms)
+        return None if place is None else self._booking(at_ms, place)
+
     def bound(self) -> int:
         """A moment before which it cannot start, by limits, devices and windows alone."""
         bounds = (self._bound(phase, *option) for phase in self._phases() for option in self._options())

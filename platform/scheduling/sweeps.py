@@ -23,6 +23,7 @@ class Sweeps:
         self._failed: dict[Ask, int] = {}  # how often things had eased when it could not start
         self._empty_handed: dict[Ask, tuple[int, int]] = {}  # version, and rank of who found nothing to take
         self._hopeless: dict[tuple[QueuePath, int, Kind], tuple[int, int]] = {}
+        self._reserved_enough = False
         self.ahead: dict[JobId, JobId] = {}
         self.turns: list[Job] = []  # everybody, in the order of the last sweep
 
@@ -33,6 +34,7 @@ class Sweeps:
         is_strict = order is Order.STRICT_FIFO
         self.ahead, self.turns = {}, []
         self._backfill.begin_sweep()
+        self._reserved_enough = self._backfill.is_full
         first_waiting: dict[QueuePath, JobId] = {}
         for job in in_turn(standing.lines(), tree=standing.tree, ranking=ranking, order=order):
             self.turns.append(job)
@@ -52,8 +54,9 @@ class Sweeps:
             return False
         if self._tries_to_start(job, ask) or self._tries_to_claim(job, ask):
             return True
-        if job.id not in standing.keeps:
+        if not self._reserved_enough and job.id not in standing.keeps:
             self._backfill.reserve(job)
+            self._reserved_enough = self._backfill.is_full
         return False
 
     def _can_never_start(self, job: Job, ask: Ask) -> bool:

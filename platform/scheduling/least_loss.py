@@ -4,12 +4,12 @@ Loss is expected fragmentation plus stranded devices (`scheduling.fragmentation`
 that wait or run. Gangs over several nodes are consolidated as ever: what they leave is little beside them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from scheduling.amounts import Kind, Shape
-from scheduling.fragmentation import Mix, Room, best_unit
+from scheduling.fragmentation import Gradients, Mix, Room, best_unit
 from scheduling.supply import Free, IntArray, Supply
 
 
@@ -25,16 +25,49 @@ def mix_of(workers: Mapping[Kind, int], *, supply: Supply) -> Mix:
     return Mix.of(known, [merged[kind] for kind in known], types=supply.types)
 
 
-def best_node(
-    free: Free, shape: Shape, *, num_workers: int, nodes: IntArray, supply: Supply, mix: Mix
-) -> tuple[int, int] | None:
-    """The node of these that suits the gang best (by its place in `nodes`), and the device that a part of
-    one should share. Nothing for parts of several devices: the measure knows one at a time.
+class LeastLoss:
+    """Chooses nodes in one plan. An account of what is free that is asked about again is reckoned once and
+    then kept in step, as only a start's own node changes.
     """
-    if shape.is_fraction and num_workers > 1:
-        return None
-    room = Room(free.devices[nodes], free.cpus[nodes], free.memory[nodes], supply.type_of[nodes])
-    return best_unit(room, _as_one(shape, num_workers), np.arange(len(nodes)), mix)
+
+    def __init__(self, supply: Supply, mix: Callable[[], Mix]) -> None:
+        self._supply = supply
+        self._mix = mix
+        self._asked: dict[int, _Kept] = {}  # by identity; the account is held, so that none takes its place
+
+    def best_node(
+        self, free: Free, shape: Shape, *, num_workers: int, nodes: IntArray
+    ) -> tuple[int, int] | None:
+        """The node of these that suits the gang best, and the device that a part of one should share. Nothing
+        for parts of several devices: the measure knows one at a time.
+        """
+        if shape.is_fraction and num_workers > 1:
+            return None
+        room = Room(free.devices, free.cpus, free.memory, self._supply.type_of)
+        kept = self._asked.get(id(free))
+        if kept is None:
+            self._asked[id(free)] = _Kept(free)
+            return best_unit(room, _as_one(shape, num_workers), nodes, self._mix())
+        return kept.gradients(room, self._mix).best(_as_one(shape, num_workers), nodes)
+
+
+class _Kept:
+    """The gradients of one account, from the second question on."""
+
+    def __init__(self, free: Free) -> None:
+        self._free = free
+        self._seen = 0
+        self._gradients: Gradients | None = None
+
+    def gradients(self, room: Room, mix: Callable[[], Mix]) -> Gradients:
+        """In step with the account."""
+        changes = self._free.changes
+        if self._gradients is None:
+            self._gradients = Gradients(room, mix())
+        elif self._seen < len(changes):
+            self._gradients.changed(np.unique(np.concatenate(changes[self._seen :])))
+        self._seen = len(changes)
+        return self._gradients
 
 
 def _as_one(shape: Shape, num_workers: int) -> Shape:

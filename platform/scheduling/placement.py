@@ -16,7 +16,7 @@ import numpy as np
 from scheduling.amounts import DEVICE_MILLI, Kind, Request, Shape
 from scheduling.fits import Fit
 from scheduling.fragmentation import NO_DEVICE, Mix
-from scheduling.least_loss import best_node
+from scheduling.least_loss import LeastLoss
 from scheduling.model import NODE_LEVEL, Node, Packing, Placement, Selector, Worker
 from scheduling.supply import BoolArray, Free, IntArray, Supply
 from scheduling.topology import NOWHERE, Grouping, Topology
@@ -40,14 +40,14 @@ class Placer:
         self._supply = supply
         self._topology = topology
         self._packing = packing
-        self._mix: Callable[[], Mix] | None = None
+        self._least_loss: LeastLoss | None = None
         self._allowed: dict[tuple[Grouping, tuple[str, ...]], BoolArray] = {}
         self._reached: dict[tuple[Selector, ...], BoolArray] = {}
 
     def expecting(self, mix: Callable[[], Mix]) -> "Placer":
         """This placer, but choosing nodes that are left least fragmented for a mix (asked for late)."""
         placer = copy(self)
-        placer._mix = mix
+        placer._least_loss = LeastLoss(self._supply, mix)
         return placer
 
     def most_workers(self, free: Free, kind: Kind) -> int:
@@ -201,22 +201,21 @@ class Placer:
     ) -> Place | None:
         """The place by the mix, where one is expected and one unit holds the gang; else nothing."""
         single = fitting[np.diff(grouping.first)[fitting] == 1]
-        if self._mix is None or not single.size:
+        if self._least_loss is None or not single.size:
             return None
         shape = request.kind.shape
         nodes = self._nodes(grouping.order[grouping.first[single]], by_part=grouping.by_part)
         in_order = np.argsort(nodes, kind="stable")  # the first of equals is taken
         single, nodes = single[in_order], nodes[in_order]
-        found = best_node(
-            free, shape, num_workers=request.num_workers, nodes=nodes, supply=self._supply, mix=self._mix()
-        )
+        found = self._least_loss.best_node(free, shape, num_workers=request.num_workers, nodes=nodes)
         if found is None:
             return None
-        position, device = found
+        node, device = found
+        domain = int(single[np.searchsorted(nodes, node)])
         if device == NO_DEVICE or grouping.by_part:
-            return self._fill(free, request, grouping, domain=int(single[position]))
-        worker = Worker(node=self._supply.names[int(nodes[position])], devices=(device,))
-        return Place((worker,), self._type_name(grouping, int(single[position])))
+            return self._fill(free, request, grouping, domain=domain)
+        worker = Worker(node=self._supply.names[node], devices=(device,))
+        return Place((worker,), self._type_name(grouping, domain))
 
     def _rungs(self, request: Request) -> tuple[Grouping, ...]:
         """Spreading, only the wishes count; else every level of the tree is tried from the narrowest."""
@@ -288,6 +287,7 @@ class Placer:
     def workers_on(
         self, free: Free, shape: Shape, grouping: Grouping, units: IntArray, taken: IntArray
     ) -> Iterator[Worker]:
+        """Each worker with its devices: `taken` of them on each unit."""
         chosen = np.flatnonzero(taken)
         units = units[chosen]
         nodes = self._nodes(units, by_part=grouping.by_part)

@@ -21,7 +21,7 @@ from scheduling.fragmentation import (
     profile_of,
     stranded,
 )
-from scheduling.least_loss import best_node, mix_of
+from scheduling.least_loss import LeastLoss, mix_of
 from scheduling.supply import Free, Supply
 from tests.scheduling.building import node
 
@@ -210,8 +210,35 @@ def test_several_workers_on_one_node_are_placed_as_one() -> None:
     supply = Supply([node("n1", num_devices=8), node("n2", num_devices=4)], levels=("node",))
     free: Free = supply.capacity(only_usable=True)
     mix = Mix.of([Kind(shape=Shape(8, 1000, 0, 0), types=(), required=())], [1], types=supply.types)
-    nodes = np.arange(2)
-    found = best_node(free, Shape(2, 1000, 0, 0), num_workers=2, nodes=nodes, supply=supply, mix=mix)
-    assert found == (1, NO_DEVICE)
-    part = Shape(1, 500, 0, 0)
-    assert best_node(free, part, num_workers=2, nodes=nodes, supply=supply, mix=mix) is None
+    nodes, chooser = np.arange(2), LeastLoss(supply, lambda: mix)
+    assert chooser.best_node(free, Shape(2, 1000, 0, 0), num_workers=2, nodes=nodes) == (1, NO_DEVICE)
+    assert chooser.best_node(free, Shape(1, 500, 0, 0), num_workers=2, nodes=nodes) is None
+
+
+@settings(max_examples=50)
+@given(rooms(), mixes, st.lists(shapes(), min_size=2, max_size=8))
+def test_an_account_that_is_asked_about_again_is_kept_in_step(
+    room: Room, mix: list[Weighted], arrivals: list[Shape]
+) -> None:
+    """Each answer is the one that a fresh reckoning gives."""
+    names = [node(f"n{number}", 3, accelerator_type=TYPES[at]) for number, at in enumerate(room.type_of)]
+    names.append(node("n8", 3, accelerator_type="A"))
+    names.append(node("n9", 3, accelerator_type="B"))
+    supply = Supply(names, levels=("node",))
+    free: Free = supply.capacity(only_usable=True)
+    for row in range(len(room.cpus)):
+        free.devices[row], free.cpus[row], free.memory[row] = (
+            room.devices[row],
+            room.cpus[row],
+            room.memory[row],
+        )
+    nodes, chooser = np.arange(len(names)), LeastLoss(supply, lambda: mix_from(mix))
+    for shape in arrivals:
+        now = Room(free.devices, free.cpus, free.memory, supply.type_of)
+        found = chooser.best_node(free, shape, num_workers=1, nodes=nodes)
+        assert found == best_unit(now, shape, nodes, mix_from(mix))
+        if found is not None:
+            after = states_after(now, found[0], shape)[found[1]]
+            free.devices[found[0]] = after.devices[0]
+            free.cpus[found[0]], free.memory[found[0]] = after.cpus[0], after.memory[0]
+            free.recount(np.array([found[0]]))

@@ -131,7 +131,9 @@ def _run(traces: Path, options: ReplayOptions) -> Mapping[str, object]:
         "num_placed": sum(at is not None for at in outcome.placed_at),
         "allocated_percent": outcome.allocated_percent,
         "allocated_percent_at_arrived": {
-            str(percent): outcome.allocated_percent_at(percent) for percent in (100, 110, 120, 130)
+            str(percent): outcome.allocated_percent_at(percent)
+            for percent in (100, 110, 120, 129)
+            if outcome.arrived_milli[-1] * 100 >= percent * outcome.capacity_milli
         },
         "num_waited": len(outcome.waited),
         "num_waited_in_vain": outcome.num_given_up,

@@ -18,12 +18,14 @@ NOW_MS = 100_000
 POLICIES = [
     Policy(),
     Policy(packing=Packing.SPREAD),
+    Policy(packing=Packing.FRAGMENTATION),
     Policy(order=Order.STRICT_FIFO),
     Policy(min_runtime_ms=70_000),
 ]
+NAMES = ["fair", "spread", "fragmentation", "strict", "minimum runtime"]
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=["fair", "spread", "strict", "minimum runtime"])
+@pytest.mark.parametrize("policy", POLICIES, ids=NAMES)
 @given(rows=snapshots())
 @settings(max_examples=60, deadline=None)
 def test_no_plan_breaks_an_invariant(policy: Policy, rows: Snapshot) -> None:
@@ -34,7 +36,7 @@ def test_no_plan_breaks_an_invariant(policy: Policy, rows: Snapshot) -> None:
     assert check(later, decide(later, NOW_MS + 1, policy)) == []
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=["fair", "spread", "strict", "minimum runtime"])
+@pytest.mark.parametrize("policy", POLICIES, ids=NAMES)
 @given(rows=snapshots())
 @settings(max_examples=60, deadline=None)
 def test_deciding_again_on_the_result_changes_nothing(policy: Policy, rows: Snapshot) -> None:

@@ -72,7 +72,7 @@ def open_attempts(places: Mapping[UUID, Place]) -> TogetherEffect:
                 answers[job.id] = refusal
         limits = hold_many([_claim(job, attempt) for job, attempt, _launch in opened], now=now)
         held = [row for row in opened if limits[row[1].id] is None]
-        answers |= {job.id: refusal for job, attempt, _l in opened if (refusal := limits[attempt.id])}
+        answers |= {job.id: full for job, attempt, _l in opened if (full := limits[attempt.id])}
         Attempt.objects.bulk_create(attempt for _job, attempt, _launch in held)
         enqueue_commands([_launch_command(attempt, launch, now) for _job, attempt, launch in held])
         for job, attempt, _launch in held:

@@ -2,6 +2,7 @@
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from artifacts.models import Checkpoint
 from eventlog.models import Command, Event
@@ -115,6 +116,30 @@ def test_a_job_that_starts_has_no_reason_to_wait(world: World) -> None:
     world.end(second)
     run_tick(now=at(2))
     assert (fresh(job).state, fresh(job).reason) == ("starting", None)
+
+
+def test_a_burst_of_starts_costs_a_few_statements(world: World) -> None:
+    """As many for twenty jobs as for two; one that lost its race does not hold up the others."""
+
+    def statements(jobs: int, second: int) -> int:
+        made = [world.submit(resources={"accelerators": 0}, now=at(second)) for _job in range(jobs)]
+        reading = LIVE.read(now=at(second))
+        cancel_job(user=world.cast.owner, job_id=made[0].id, now=at(second))
+        starts = tuple(
+            Start(
+                job=JobId(str(job.id)),
+                placement=(Worker(node=NodeName("n1"), devices=()),),
+                accelerator_type="slot",
+            )
+            for job in made
+        )
+        with CaptureQueriesContext(connection) as caught:
+            applied = apply_plan(Plan(starts=starts), reading, now=at(second))
+        assert (applied.num_started, applied.num_dropped) == (jobs - 1, 1)
+        assert all(fresh(job).num_attempts == 1 for job in made[1:])
+        return len(caught)
+
+    assert statements(21, 1) == statements(3, 2)
 
 
 @pytest.mark.parametrize("change", ["cancel", "hold", "priority"])

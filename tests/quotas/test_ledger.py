@@ -1,5 +1,6 @@
 """Holding and releasing."""
 
+import random
 from datetime import timedelta
 from uuid import UUID, uuid4
 
@@ -8,7 +9,7 @@ from django.db import IntegrityError, connection, transaction
 
 from quotas.errors import LimitReached
 from quotas.models import Holding, Queue
-from quotas.services import hold, release
+from quotas.services import Claim, hold, hold_many, release
 from refusals import Conflict
 from tests.accounts.builders import NOW, Cast
 from tests.quotas.builders import a_queue, ledger_differences
@@ -78,6 +79,48 @@ def test_the_limit_of_a_type_and_of_a_user_are_refused_apart(queue: Queue, cast:
     take_type("a100", 1000, cast.owner.id)
     take_type("a100", 1000, cast.teammate.id)
     assert used() == {"research": 4000, "research/a": 4000}
+
+
+def test_many_claims_are_answered_as_one_after_the_other(queue: Queue, cast: Cast) -> None:
+    """The same ones are refused, by the same limits, and the ledger is the same afterwards."""
+    Queue.objects.filter(path="research").update(type_limits={"h100": 2500}, user_limit_milli=3000)
+    rng = random.Random(3)
+    users = (cast.owner.id, cast.teammate.id)
+    claims = [
+        Claim(
+            holder_id=uuid4(),
+            queue_id=queue.id,
+            path=queue.path,
+            amount_milli=rng.choice([0, 500, 1000, 2000]),
+            accelerator_type=rng.choice(["h100", "a100"]),
+            user_id=rng.choice(users),
+        )
+        for _claim in range(12)
+    ]
+    with transaction.atomic():
+        one_by_one = {claim.holder_id: refused_by(claim) for claim in claims}
+        alone = (used(), ledger_differences())
+        transaction.set_rollback(True)
+    together = {key: refusal and refusal.params for key, refusal in hold_many(claims, now=NOW).items()}
+    assert together == one_by_one
+    assert (used(), ledger_differences()) == alone
+    assert {params is None for params in together.values()} == {True, False}
+
+
+def refused_by(claim: Claim) -> object:
+    """What `hold` refuses the claim with."""
+    try:
+        hold(
+            holder_id=claim.holder_id,
+            queue_id=claim.queue_id,
+            amount_milli=claim.amount_milli,
+            accelerator_type=claim.accelerator_type,
+            user_id=claim.user_id,
+            now=NOW,
+        )
+    except LimitReached as refusal:
+        return refusal.params
+    return None
 
 
 def test_an_ancestors_limit_counts_too(queue: Queue, cast: Cast) -> None:

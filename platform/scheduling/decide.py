@@ -49,6 +49,7 @@ def decide(snapshot: Snapshot, now_ms: int, policy: Policy) -> Plan:
 
 def _plan(standing: Standing, sweeps: Sweeps, backfill: Backfill) -> Plan:
     reasons = Reasons(standing, backfill, ahead=sweeps.ahead, never=sweeps.never)
+    explained = standing.waiting() if standing.policy.explains else ()
     starts = sorted(standing.starts.items())
     resizes, repairs = resizes_and_repairs(standing)
     return Plan(
@@ -61,8 +62,8 @@ def _plan(standing: Standing, sweeps: Sweeps, backfill: Backfill) -> Plan:
         repairs=repairs,
         keeps=tuple(Keep(job=job, placement=standing.keeps[job]) for job in sorted(standing.keeps)),
         reservations=tuple(booking.reservation for booking in backfill.bookings),
-        reasons={job.id: reasons.reason_of(job) for job in standing.waiting()},
-        etas=expected_times(standing, backfill, sweeps.turns, sweeps.never),
+        reasons={job.id: reasons.reason_of(job) for job in explained},
+        etas=expected_times(standing, backfill, sweeps.turns, sweeps.never) if explained else {},
         gave_way=tuple(sorted(standing.gave_way - standing.starts.keys())),
         policy=standing.policy,
     )

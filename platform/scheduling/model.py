@@ -359,6 +359,7 @@ class Policy:
     damps_size: bool = False  # least attained: counts service by the square root of a gang's devices
     ageing_percent: int = 0  # shortest remaining: of the time waited, that is taken off the run time
     takes_later_type: bool = True  # by eviction, before a type named earlier is waited for
+    explains: bool = True  # each job that waits; a replay decides faster without
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

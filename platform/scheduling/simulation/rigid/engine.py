@@ -39,7 +39,7 @@ class Engine:
     """
 
     def __init__(self, policy: Policy, *, fleet: Fleet, quantile: float | None = None) -> None:
-        self._policy = policy
+        self._policy = replace(policy, explains=False)
         self._levels = _levels(policy)
         self._quantile = quantile
         self._per_node = fleet.per_node

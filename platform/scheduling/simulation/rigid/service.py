@@ -26,8 +26,12 @@ class Ranked(Quiet):
         if not state.waiting:
             return Decision()
         everyone = [*state.running.values(), *state.waiting.values()]
-        everyone.sort(key=lambda run: (self.rank(run, now_ms), run.job.number))
+        everyone.sort(key=lambda run: self.turn(run, now_ms))
         return _Walk(state, everyone).decision()
+
+    def turn(self, run: Run, now_ms: int) -> tuple[int, bool, int]:
+        """Its place among all: by rank, then first come."""
+        return self.rank(run, now_ms), False, run.job.number
 
 
 class ShortestRemaining(Ranked):
@@ -40,11 +44,16 @@ class ShortestRemaining(Ranked):
 
 class LeastAttained(Ranked):
     """Least attained service (Tiresias, Gu et al., NSDI'19): level 1 begins at `quantum_ms` (devices x time
-    held), each next one at double; first come first served inside a level.
+    held), each next one at double. Inside a level first come, first served; `runs_on`: running ones first.
     """
 
-    def __init__(self, *, num_levels: int, quantum_ms: int) -> None:
+    def __init__(self, *, num_levels: int, quantum_ms: int, runs_on: bool = False) -> None:
         self._levels = Levels(num_levels=num_levels, quantum_ms=quantum_ms)
+        self._runs_on = runs_on
+
+    def turn(self, run: Run, now_ms: int) -> tuple[int, bool, int]:
+        """The level, then whoever runs if that is the rule, then first come."""
+        return self.rank(run, now_ms), self._runs_on and not run.place, run.job.number
 
     def rank(self, run: Run, now_ms: int) -> int:
         """The level."""

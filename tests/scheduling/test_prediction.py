@@ -141,7 +141,8 @@ def test_calibration_counts_shares_errors_and_coverage() -> None:
         Outcome(quantile=0.5, prediction=unknown, runtime_ms=HOUR),
     ]
     (told,) = calibration(outcomes)
-    assert (told.share_below, told.mean_abs_log2_error, told.coverage) == (0.5, 0.5, pytest.approx(2 / 3))
+    assert (told.share_below, told.mean_abs_log2_error) == (0.5, 0.5)
+    assert told.coverage == pytest.approx(2 / 3)
 
 
 def test_predictions_are_calibrated_on_a_real_cluster() -> None:

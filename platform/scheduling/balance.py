@@ -44,7 +44,7 @@ class Balance:
     def settle(self) -> None:
         """Gangs below their targets take what is free, and so on until nothing is worth changing."""
         for _ in range(MOST_ROUNDS):
-            if not (self.shrink() | self._grow()):
+            if not (self.shrink() | self._tidy() | self._grow()):
                 return
 
     def _aim(self) -> None:
@@ -52,6 +52,31 @@ class Balance:
         for (queue, _, kind), jobs in sorted(self._pools().items()):
             targets = target_sizes([self._wish(job) for job in jobs], self._capacity(queue, kind, jobs))
             self._targets.update(zip((job.id for job in jobs), targets, strict=True))
+
+    def _tidy(self) -> bool:
+        """Who restarts anyway, and fits a node with less room, goes there: whole nodes are left to others."""
+        before = self._standing.version
+        for name in sorted(self._targets):
+            job = self._standing.jobs[name]
+            held = self._held(job)
+            if not held or num_nodes(held) > 1 or self._change_cost(job, len(held)):
+                continue
+            moved = self._place_anew(job, held, len(held))
+            joiners = tuple(worker for worker in moved if worker not in held)
+            if self._is_tighter(job, held, moved) and self._backfill.allows_growth(job, joiners):
+                self._standing.resize(job, moved)
+        return self._standing.version != before
+
+    def _is_tighter(self, job: Job, held: Placement, moved: Placement) -> bool:
+        """Whether it lies on another node that has less room than the present one would have without it."""
+        if not moved or num_nodes(moved) > 1 or moved[0].node == held[0].node:
+            return False
+        own = len(held) * job.accelerators_milli // 1000
+        return self._room_at(moved) < self._room_at(held) + own
+
+    def _room_at(self, placement: Placement) -> int:
+        """Whole devices free on the node of its first worker."""
+        return int(self._standing.later.whole[self._standing.supply.index[placement[0].node]])
 
     def _grow(self) -> bool:
         """The largest first: they need whole nodes."""

@@ -63,8 +63,8 @@ def target_sizes(wishes: Sequence[Wish], capacity: int) -> list[int]:
 
 
 def weight(*, remaining_ms: int | None, service_ms: float) -> float:
-    """By how much a job's gain counts: more with little left to do at one worker's speed, or, if nobody knows,
-    with little done, in milliseconds of one device.
+    """By how much a job's gain counts: more with little left to do at one worker's speed, or, if nobody
+    knows, with little done, in milliseconds of one device.
     """
     if remaining_ms is not None:
         return float((max(remaining_ms, LEAST_REMAINING_MS) / REFERENCE_MS) ** REMAINING_POWER)

@@ -1,6 +1,7 @@
 """Elastic gangs of equal standing share devices by what these are worth to each."""
 
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import given, settings
 
@@ -18,7 +19,7 @@ SCALES = ((1, 1000), (2, 2000), (4, 4000), (8, 8000))
 FLAT = ((1, 1000), (2, 1050), (4, 1100), (8, 1150))
 
 
-def elastic(name: str, *, on: tuple[str, ...] = (), **changes: object) -> Job:
+def elastic(name: str, *, on: tuple[str, ...] = (), **changes: Any) -> Job:
     """A gang of one to eight workers with one device each, running on these nodes' first devices."""
     row = replace(job(name), min_workers=1, max_workers=8, speeds=SCALES, remaining_ms=3_600_000)
     row = replace(row, **changes)

@@ -27,6 +27,7 @@ POLICY = Policy(growth=Growth.BALANCED, shares_surplus=True)
 MOST_PASSES = 8  # of one round: what one pass frees, the next gives away
 UNMEASURED_REMAINING_MS = 600_000  # believed of a job that declares its epochs and has measured nothing yet
 FIRST_MOST_WORKERS = 4  # of a job whose user names no size, until it has measured its speed
+UNTRIED_FACTOR = 0.9  # of the speed predicted at a size that the job never had
 GROWTH_FACTOR = 2  # no job runs on more than this many times the devices that it has measured
 
 
@@ -50,7 +51,7 @@ class EngineScheduler:
             changed = _after(plan, {job.id: job for job in snapshot.jobs}, now_ms=now_s * 1000)
             if not changed:
                 break
-            snapshot = snapshot.with_event(jobs=changed)
+            snapshot = snapshot.with_event(jobs=[replace(job, restart_cost_ms=0) for job in changed])
         self._snapshot = snapshot
         return {str(job.id): _allocation(job.placement) for job in snapshot.jobs}
 
@@ -78,13 +79,13 @@ class EngineScheduler:
             num_workers=1,
             accelerators_milli=DEVICE_MILLI,
             min_workers=1,
-            restart_cost_ms=self._restart_ms,
         )
         return replace(
             row,
             max_workers=self._most_workers(job, cluster),
             speeds=speeds,
             remaining_ms=self._remaining_ms(job, one_worker),
+            restart_cost_ms=self._restart_ms,
             attained_milli_ms=int(job.service_device_s * DEVICE_MILLI * 1000),
             placed_at_ms=None,
         )
@@ -110,6 +111,11 @@ class EngineScheduler:
             node = cluster.devices_per_node
             sizes = [size for size in range(1, basis[2] + 1) if size <= node or not size % node]
             goodputs = job.expected_goodputs([(len(compact(size, node)), size) for size in sizes])
+            tried = job.estimates.sizes
+            goodputs = [
+                each if size in tried or size < min(tried) else each * UNTRIED_FACTOR
+                for size, each in zip(sizes, goodputs, strict=True)
+            ]
             speeds = tuple(
                 (size, round(1000 * each / goodputs[0])) for size, each in zip(sizes, goodputs, strict=True)
             )
@@ -140,8 +146,8 @@ def _after(plan: Plan, rows: Mapping[JobId, Job], *, now_ms: int) -> list[Job]:
         )
         for start in plan.starts
     }
-    for change in (*plan.resizes, *plan.repairs):
-        changed[change.job] = replace(rows[change.job], placement=change.placement, num_missing=0)
+    for resize in plan.resizes:
+        changed[resize.job] = replace(rows[resize.job], placement=resize.placement)
     for eviction in plan.evictions:
         changed[eviction.job] = replace(
             rows[eviction.job], phase=JobPhase.WAITING, placement=(), placed_at_ms=None

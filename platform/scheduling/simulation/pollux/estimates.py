@@ -55,9 +55,14 @@ class Estimates:
         self.version = 0
 
     @property
+    def sizes(self) -> frozenset[int]:
+        """The numbers of devices that it ran on so far."""
+        return frozenset(num_devices for _, num_devices, _ in self._measured)
+
+    @property
     def most_devices(self) -> int:
-        """The largest number of devices that it ran on so far."""
-        return max((num_devices for _, num_devices, _ in self._measured), default=0)
+        """The largest of them."""
+        return max(self.sizes, default=0)
 
     def measure(self, num_nodes: int, num_devices: int, local_batch: int, times: tuple[float, float]) -> None:
         """Remembers step and sync time of a size and batch. The same again teaches nothing."""
@@ -86,7 +91,7 @@ def fit(measured: Measured) -> StepModel:
         near = _fit_link(devices, link, of=(nodes == 1) & (devices > 1))
         far = _fit_link(devices, link, of=nodes > 1)
         if not (nodes > 1).any():
-            far = (near[0] * FAR_FACTOR, near[1] * FAR_FACTOR)
+            far = (FAR_FACTOR * (near[0] + near[1] * float(np.maximum(devices - 2, 0).max())), 0.0)
         model = StepModel(base, slope, near, far, overlap)
         miss = np.log(model.step_s(nodes, devices, batches)) - np.log(step)
         cost = float(np.sqrt((miss**2).mean())) + OVERLAP_PENALTY * (overlap - 1) ** 2

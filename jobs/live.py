@@ -10,7 +10,7 @@ import logging
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -21,8 +21,9 @@ from django.db.models import Count, Sum
 from cluster.selectors import nodes_changed_since, supply, windows
 from jobs.lifecycle import TERMINAL, State
 from jobs.models import Dependency, Job
+from jobs.selectors import usage_half_life_hours
 from jobs.snapshot import Row, read_rows
-from quotas.selectors import demand
+from quotas.selectors import NOTHING, demand, past_usage
 from scheduling import model
 from scheduling.model import Eta, Help, JobId, Placement, Reason, ReasonCode, Reservation
 from scheduling.snapshot import Snapshot
@@ -30,6 +31,7 @@ from scheduling.snapshot import Snapshot
 logger = logging.getLogger(__name__)
 
 VERIFIED_EVERY = 100  # readings
+PAST_SUMMED_EVERY = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +79,8 @@ class LiveSnapshot:
         self._snapshot = Snapshot.of(nodes=[], queues=[], jobs=[], levels=settings.ENV.topology_levels)
         self._until_verified = VERIFIED_EVERY
         self._told: dict[JobId, Told] = {}
+        self._usage: Mapping[UUID, int] = NOTHING
+        self._summed_at: datetime | None = None
 
     def read(self, *, now: datetime) -> Reading:
         """The jobs, nodes, queues and windows of one moment."""
@@ -95,9 +99,19 @@ class LiveSnapshot:
             xmin = _xmin()
             self._catch_up()
             nodes = supply() if self._xmin is None or nodes_changed_since(self._xmin) else None
-            queues, planned = demand(), windows(now)
+            queues, planned = demand(self._past(now)), windows(now)
             self._xmin = xmin
         return self._reading(self._supplied(nodes, queues, planned), now)
+
+    def _past(self, now: datetime) -> Mapping[UUID, int]:
+        """The queues' past usage, where the policy counts it; summed up anew once in a while."""
+        hours = usage_half_life_hours()
+        if hours == 0:
+            return NOTHING
+        if self._summed_at is None or now - self._summed_at >= PAST_SUMMED_EVERY:
+            self._usage = past_usage(now=now, half_life=timedelta(hours=hours))
+            self._summed_at = now
+        return self._usage
 
     def _catch_up(self) -> None:
         """Take in what changed since the last reading; everything at first, or if something was missed."""

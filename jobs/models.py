@@ -160,6 +160,7 @@ class SchedulingPolicy(models.Model):
     max_evictions = models.PositiveIntegerField(null=True)
     shares_surplus = models.BooleanField(default=False)
     takes_later_type = models.BooleanField(default=True)
+    usage_half_life_hours = models.PositiveIntegerField(default=0)  # 0: past usage does not count
     keep_plans_days = models.PositiveIntegerField(default=7)
 
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from accounts.selectors import teams_of
 from jobs.lifecycle import PLACED, State
-from jobs.models import Attempt, Job, JobArray
+from jobs.models import Attempt, Job, JobArray, SchedulingPolicy
 from refusals import NotFound
 
 PLANNED_ORDER = (
@@ -74,6 +74,11 @@ def ahead_of(job: Job) -> int:
     higher = waiting.filter(priority__gt=job.priority).count()
     earlier = waiting.filter(priority=job.priority, submitted_at__lt=job.submitted_at).count()
     return higher + earlier
+
+
+def usage_half_life_hours() -> int:
+    """How fast past usage of queues is forgotten; 0: it does not count."""
+    return SchedulingPolicy.objects.values_list("usage_half_life_hours", flat=True).first() or 0
 
 
 def counts_by_queue() -> Mapping[UUID, Mapping[str, int]]:

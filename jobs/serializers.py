@@ -337,6 +337,7 @@ class PolicyShape(serializers.Serializer[None]):
     num_reservations = serializers.IntegerField()
     min_runtime_seconds = serializers.IntegerField()
     max_evictions = serializers.IntegerField(allow_null=True)
+    usage_half_life_hours = serializers.IntegerField()
     keep_plans_days = serializers.IntegerField()
     shares_surplus = serializers.BooleanField()
     takes_later_type = serializers.BooleanField()

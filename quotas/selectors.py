@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from types import MappingProxyType
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -11,10 +13,13 @@ from accounts.models import Team, User
 from accounts.permissions import RULES, Action
 from accounts.selectors import teams_of
 from quotas.arithmetic import borrowed_milli, chain_of, parent_of
-from quotas.models import Queue
+from quotas.models import Holding, Queue
 from quotas.services.chains import amounts_of
 from refusals import NotFound
 from scheduling import model
+
+COUNTED_HALF_LIVES = 8  # what is older counts for less than half a per cent
+NOTHING: Mapping[UUID, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +95,24 @@ def chain_rows(path: str) -> list[Queue]:
     return list(Queue.objects.filter(path__in=chain_of(path)).order_by("path"))
 
 
-def demand() -> list[model.Queue]:
-    """The whole tree for the engine, in path order."""
+def past_usage(*, now: datetime, half_life: timedelta) -> dict[UUID, int]:
+    """Queue id to its own past usage in milli-accelerators: the average over all time up to now, in which an
+    hour counts half as much as one that is `half_life` later.
+    """
+    halves = half_life.total_seconds()
+    counted = Holding.objects.filter(
+        Q(released_at__isnull=True) | Q(released_at__gt=now - COUNTED_HALF_LIVES * half_life)
+    )
+    past: dict[UUID, float] = {}
+    rows = counted.values_list("queue_id", "amount_milli", "held_at", "released_at")
+    for queue_id, amount_milli, held_at, released_at in rows.iterator():
+        begun, over = ((now - at).total_seconds() / halves for at in (held_at, min(released_at or now, now)))
+        past[queue_id] = past.get(queue_id, 0.0) + amount_milli * (2**-over - 2**-begun)
+    return {queue_id: round(amount) for queue_id, amount in past.items()}
+
+
+def demand(past: Mapping[UUID, int] = NOTHING) -> list[model.Queue]:
+    """The whole tree for the engine, in path order. `past`: queue id to its decayed past usage."""
     return [
         model.Queue(
             path=model.QueuePath(queue.path),
@@ -102,6 +123,7 @@ def demand() -> list[model.Queue]:
             type_guarantees=queue.type_guarantees,
             type_limits=queue.type_limits,
             user_limit_milli=queue.user_limit_milli,
+            past_milli=past.get(queue.id, 0),
         )
         for queue in Queue.objects.order_by("path")
     ]

@@ -22,6 +22,7 @@ RANGES = {
     "num_reservations": (0, 64),
     "min_runtime_seconds": (0, 86_400),
     "max_evictions": (0, 100_000),
+    "usage_half_life_hours": (0, 10_000),
     "keep_plans_days": (1, 366),
 }
 FLAGS = ("shares_surplus", "takes_later_type")

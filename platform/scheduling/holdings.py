@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from scheduling.amounts import shape_of
+from scheduling.growing import GrowingTable
 from scheduling.model import Job, JobId, Placement
 from scheduling.ordering import Ranking, remaining_service
 from scheduling.shares import Charge
@@ -92,7 +92,8 @@ class Holdings:
         self._supply = supply
         self._slots_of: dict[JobId, tuple[int, ...]] = {}  # the whole job's first, then its surplus
         self._active = bytearray()  # one truth value for each slot
-        self._columns = _columns([], supply=supply, first_slot=0)
+        self._tables = tuple(GrowingTable(rows) for rows in _rows([], supply=supply, first_slot=0))
+        self._columns = _as_columns(self._tables)
 
     def copy(self) -> "Holdings":
         """Independent holdings; columns are shared, as nothing changes them. Slots that left are dropped when
@@ -150,8 +151,10 @@ class Holdings:
         """The columns of all slots so far."""
         known = len(self._columns.queue)
         if known < len(self.slots):
-            added = _columns(self.slots[known:], supply=self._supply, first_slot=known)
-            self._columns = _joined(self._columns, added)
+            added = _rows(self.slots[known:], supply=self._supply, first_slot=known)
+            pairs = zip(self._tables, added, strict=True)
+            self._tables = tuple(table.grown(rows) for table, rows in pairs)
+            self._columns = _as_columns(self._tables)
         return self._columns
 
     def active(self) -> BoolArray:
@@ -160,7 +163,7 @@ class Holdings:
 
     def _copy_into(self, other: "Holdings") -> "Holdings":
         other._supply = self._supply
-        other._columns = self.columns()
+        other._columns, other._tables = self.columns(), self._tables
         other.slots, other._slots_of = self.slots.copy(), self._slots_of.copy()
         other._active = self._active.copy()
         return other
@@ -244,7 +247,8 @@ def give_back(free: Free, columns: Columns, chosen: BoolArray, *, times: int = 1
     return touched
 
 
-def _columns(slots: Iterable[Holding], *, supply: Supply, first_slot: int) -> Columns:
+def _rows(slots: Iterable[Holding], *, supply: Supply, first_slot: int) -> tuple[IntArray, ...]:
+    """The rows of these slots, of their workers and of these' devices, each as [column, row]."""
     jobs: list[tuple[int, ...]] = []
     workers: list[tuple[int, ...]] = []
     devices: list[tuple[int, ...]] = []
@@ -257,7 +261,11 @@ def _columns(slots: Iterable[Holding], *, supply: Supply, first_slot: int) -> Co
                 workers.append((slot, node, shape.cpus_milli, shape.memory_bytes))
                 devices.extend((slot, node, index, shape.device_milli) for index in worker.devices)
     by_job, by_worker, by_device = _table(jobs, 15), _table(workers, 4), _table(devices, 4)
-    by_device = by_device[:, by_device[2] < supply.width]
+    return by_job, by_worker, by_device[:, by_device[2] < supply.width]
+
+
+def _as_columns(tables: tuple[GrowingTable, ...]) -> Columns:
+    by_job, by_worker, by_device = (table.columns() for table in tables)
     queue, priority, evictable, *times, is_new, is_surplus, amount, held = by_job
     flags = (is_new > 0, is_surplus > 0)
     return Columns(queue, priority, evictable > 0, *times, *flags, amount, held, *by_worker, *by_device)
@@ -309,11 +317,3 @@ def _job_row(holding: Holding) -> tuple[int, ...]:
 def _table(rows: list[tuple[int, ...]], width: int) -> IntArray:
     """Rows as columns of integers."""
     return np.array(rows, dtype=np.int64).reshape(-1, width).T
-
-
-def _joined(one: Columns, other: Columns) -> Columns:
-    columns: dict[str, Any] = {
-        field.name: np.concatenate([getattr(one, field.name), getattr(other, field.name)])
-        for field in fields(Columns)
-    }
-    return Columns(**columns)

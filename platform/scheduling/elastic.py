@@ -33,9 +33,25 @@ def shrink_to_wanted(standing: Standing) -> None:
 def grow(standing: Standing, backfill: Backfill) -> None:
     """Idle devices go to elastic jobs, running or starting in this plan."""
     growing = Growing(standing, backfill)
+    spared = _spare_what_is_awaited(standing) if growing.jobs else []
     growing.to_wanted()
     if standing.policy.growth is Growth.MOST:
         growing.to_most()
+    for job in spared:
+        standing.drop_keep(job)
+
+
+def _spare_what_is_awaited(standing: Standing) -> list[Job]:
+    """Keeps, while others grow, places for jobs that can start as soon as those who leave anyway are gone."""
+    spared: list[Job] = []
+    waiting = standing.waiting() if standing.later is not standing.real else []
+    for job in sorted(waiting, key=standing.ranking.turn_of):
+        if job.id not in standing.keeps and not standing.is_barred(job) and standing.fits_later(job):
+            place = standing.place_now(job, standing.later)
+            if place is not None:
+                standing.keep(job, place.placement)
+                spared.append(job)
+    return spared
 
 
 class Growing:

@@ -18,6 +18,7 @@ from scheduling.keeping import renew_keeps, start_kept
 from scheduling.model import Growth, Keep, Plan, Policy, Start
 from scheduling.reasons import Reasons
 from scheduling.repair import repair, resizes_and_repairs
+from scheduling.reprieve import Reprieve
 from scheduling.snapshot import Snapshot
 from scheduling.standing import Standing
 from scheduling.sweeps import Sweeps
@@ -37,7 +38,8 @@ def decide(snapshot: Snapshot, now_ms: int, policy: Policy) -> Plan:
     if balance is not None:
         balance.shrink()
     sweeps = Sweeps(standing, backfill)
-    while sweeps.sweep():
+    reprieve = Reprieve(standing)
+    while sweeps.sweep() or reprieve.spare_the_needless():
         pass
     if balance is None:
         grow(standing, backfill)

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from scheduling.amounts import Kind, Request
+from scheduling.amounts import Kind, Request, kind_of
 from scheduling.books import Books
 from scheduling.holdings import Holding, give_back
 from scheduling.model import (
@@ -131,6 +131,12 @@ class Standing:
         is_blocked = bool(self.tree.limits_later(self.queue_of(job), job.total_milli))
         return not is_blocked and self._fits(self.later, self._most_later, request)
 
+    def has_room_later(self, job: Job) -> bool:
+        """Whether one worker of the job, at least, fits beside all that will be held and is kept."""
+        kind = self.requests[job.id].kind
+        one = kind_of(kind.shape, kind.types, kind.required, kind.selectors)
+        return self._fits(self.later, self._most_later, Request(one, 1, ()))
+
     def can_start_at(self, job: Job, place: Place) -> bool:
         """Whether the job can start now on just these devices, limits included."""
         kind = self.supply.type_at(place.placement) if job.accelerators_milli else -1
@@ -172,6 +178,21 @@ class Standing:
         self.evictions[victim.id] = Evict(job=victim.id, beneficiary=beneficiary.id, kind=kind)
         self.resizes.pop(victim.id, None)
         self._release(self.holdings.remove(victim.id))
+
+    def reinstate(self, victim: Job) -> bool:
+        """A victim goes on after all, if nobody else is to have its devices; tells whether it does."""
+        holding = Holding(
+            victim, victim.placement, self.queue_of(victim), self.supply.type_at(victim.placement)
+        )
+        footprint = self.footprint(victim, victim.placement)
+        if not self.later.has(footprint):
+            return False
+        del self.evictions[victim.id]
+        self.holdings.add(holding)
+        self.tree.leave(holding.charge, times=-1)
+        self.later.take(footprint)
+        self._settle(footprint)
+        return True
 
     def evict_all(self, victims: list[Job], *, beneficiary: Job) -> None:
         """All of them are told to leave; for many, what they hold is released in one go."""

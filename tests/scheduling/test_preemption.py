@@ -328,3 +328,19 @@ def test_jobs_on_nodes_that_are_gone_are_left_to_the_runtime() -> None:
     """They hold what they hold until they are reported gone."""
     jobs = [running(job("lost", 4), "gone:0,1,2,3"), job("j", 4)]
     assert started(plan(ONE, jobs, Q)) == {"j": "n1:0,1,2,3"}
+
+
+def test_a_victim_that_a_later_claim_makes_needless_goes_on() -> None:
+    """Two devices are wanted and one is idle, so r0 is to leave; then r1 is evicted for another job, which
+    takes one of its two devices: the other one will do, and r0 stays.
+    """
+    nodes = [node("n0", 4, cpus_milli=4000)]
+    rows = [
+        running(job("r0", 1, queue="a"), "n0:0"),
+        running(job("r1", 2, queue="a/x", cpus_milli=4000), "n0:1,2"),
+        job("w0", 1, queue="a/x", priority=1, cpus_milli=4000, at=2),
+        job("w1", 1, workers=2, queue="a", priority=1, at=1),
+    ]
+    result = plan(nodes, rows, [queue("a"), queue("a/x", parent="a")])
+    assert evicted(result) == {"r1"}
+    assert {keep.job for keep in result.keeps} == {"w0", "w1"}

@@ -63,7 +63,7 @@ class Balance:
                 continue
             moved = self._place_anew(job, held, len(held))
             joiners = tuple(worker for worker in moved if worker not in held)
-            if self._is_tighter(job, held, moved) and self._backfill.allows_growth(job, joiners):
+            if self._is_tighter(job, held, moved) and self._may_join(job, joiners):
                 self._standing.resize(job, moved)
         return self._standing.version != before
 
@@ -94,7 +94,7 @@ class Balance:
         part = compact_part(held, size, group=job.group_workers)
         moved = self._place_anew(job, held, size)
         joiners = tuple(worker for worker in moved if worker not in held)
-        if moved and num_nodes(moved) <= num_nodes(part) and self._backfill.allows_growth(job, joiners):
+        if moved and num_nodes(moved) <= num_nodes(part) and self._may_join(job, joiners):
             part = moved
         self._standing.resize(job, part)
 
@@ -109,7 +109,7 @@ class Balance:
         ):
             placement = self._compact_place(growing, job, size)
             joiners = tuple(worker for worker in placement if worker not in held)
-            if placement and self._backfill.allows_growth(job, joiners):
+            if placement and self._may_join(job, joiners):
                 self._standing.resize(job, placement)
                 self._backfill.grew(job, joiners)
                 return
@@ -122,6 +122,13 @@ class Balance:
             if len(placement) == size and num_nodes(placement) <= -(-size // self._on_node(job)):
                 return placement
         return ()
+
+    def _may_join(self, job: Job, joiners: Placement) -> bool:
+        """Whether limits allow these workers beside all that hold devices, leaving ones included."""
+        tree, kind = self._standing.tree, self._type_of(job)
+        more, queue = len(joiners) * job.accelerators_milli, self._standing.queue_of(job)
+        hit = tree.limit_now(queue, more, accelerator_type=kind, user=job.user) if joiners else None
+        return hit is None and self._backfill.allows_growth(job, joiners)
 
     def _place_anew(self, job: Job, placement: Placement, size: int) -> Placement:
         """The best place for the whole gang, its own devices being free for it; or nothing."""

@@ -2,7 +2,8 @@
 
 In turn: by what is free beside the survivors; by what is being freed already; by eviction, if the gang has
 the right as if it were waiting. Otherwise an elastic gang goes on with its survivors, and a rigid one (or one
-with too few left) is withdrawn: it leaves whole, and competes anew for a place that may be anywhere.
+with too few left) is withdrawn: it leaves whole, and competes anew for a place that may be anywhere. It holds
+nothing while it waits for replacements either: all or none. Its whole place is kept for it then.
 """
 
 from dataclasses import replace
@@ -71,6 +72,8 @@ class _Repairs:
         is_less_wanted = num_wanted <= 0
         if is_less_wanted or not (self._replace(job, num_wanted) or self._wait(job, num_wanted)):
             self._go_on(job)
+        elif job.id in self._standing.keeps and len(job.placement) < job.least_workers:
+            self._withdraw_beside(job)
 
     def _num_wanted(self, job: Job) -> int:
         most = min(len(job.placement) + job.num_missing, largest_size(job, self._standing.policy))
@@ -156,6 +159,14 @@ class _Repairs:
         standing = self._standing
         known = tuple(worker for worker in placement if worker.node in standing.supply.index)
         return standing.placer.type_on(known, standing.requests[job.id].kind) is not None
+
+    def _withdraw_beside(self, job: Job) -> None:
+        """The survivors leave, and all devices are kept until the replacements are free."""
+        standing = self._standing
+        replacements = standing.keeps[job.id]
+        standing.drop_keep(job)
+        standing.evict(job, beneficiary=job, kind=EvictionKind.INCOMPLETE)
+        standing.keep(job, self._joining.whole_groups(job, job.placement + replacements))
 
     def _go_on(self, job: Job) -> None:
         """With the survivors if these are enough; else the gang leaves, and if it has another place by then,

@@ -8,7 +8,7 @@ from scheduling.amounts import Ask, Kind
 from scheduling.backfill import Backfill
 from scheduling.model import Job, JobId, Order, QueuePath
 from scheduling.ordering import in_turn
-from scheduling.preemption import Claims, carry_out
+from scheduling.preemption import Claim, Claims, carry_out
 from scheduling.standing import Standing
 
 
@@ -113,15 +113,27 @@ class Sweeps:
         if claim is None:
             self._hopeless[self._likeness(job)] = (standing.version, job.least_workers)
             return False
-        by_right = any(victim.queue != job.queue for victim in claim.victims)
-        if not self._backfill.allows(job, claim.place, by_right=by_right):
-            return False
+        by_right = self._reclaims(job, claim)
+        return self._backfill.allows(job, claim.place, by_right=by_right) and self._carry_out(job, claim)
+
+    def _carry_out(self, job: Job, claim: Claim) -> bool:
+        """Makes the claim good, and tells whether the job starts at once."""
+        standing = self._standing
         carry_out(standing, claim, beneficiary=job)
         if standing.can_start_at(job, claim.place):
             standing.start(job, claim.place)
             return True
+        if self._fits(job) and self._start(
+            job
+        ):  # elsewhere: what was not sent to a victim yet is free at once
+            return True
         standing.keep(job, claim.place.placement)
         return False
+
+    def _reclaims(self, job: Job, claim: Claim) -> bool:
+        """Whether the claim takes anything from another queue."""
+        losers = [*claim.victims, *(self._standing.jobs[name] for name in claim.pieces)]
+        return any(loser.queue != job.queue for loser in losers)
 
     def _keep_again(self, job: Job) -> None:
         """What was kept became impossible, and its victims are still leaving: the job keeps other devices."""

@@ -111,22 +111,29 @@ def test_limits_bind_a_repair_as_they_bind_a_start() -> None:
 
 
 def test_replacements_that_are_being_freed_are_waited_for() -> None:
-    """They are kept for the gang, and nobody is evicted."""
+    """The gang holds nothing meanwhile, all or none, but its whole place is kept for it."""
     nodes, rows = [TWO[0]], [GANG, leaving(BUSY), job("newcomer", 1)]
     result = plan(nodes, rows)
-    assert (kept(result), evicted(result)) == ({"g": "n1:3"}, set())
+    assert kept(result) == {"g": "n1:0 n1:1 n1:2 n1:3"}
+    assert kinds(result) == {"g": ("g", EvictionKind.INCOMPLETE)}
     after = carried_out(snapshot(nodes, rows), result, now_ms=100_000)
-    assert kept(plan(nodes, after.jobs)) == {"g": "n1:3"}
-    gone = [row for row in after.jobs if row.id != BUSY.id]
-    assert repaired(plan(nodes, gone)) == {"g": "n1:0 n1:1 n1:2 n1:3"}
+    again = plan(nodes, after.jobs)
+    assert (kept(again), evicted(again)) == (kept(result), set())
+    gang = replace(after.jobs[1], phase=JobPhase.WAITING, placement=(), placed_at_ms=None, num_missing=0)
+    waits = plan(nodes, [gang, after.jobs[0], after.jobs[2]])
+    assert waits.reasons[gang.id].code is ReasonCode.WAITS_VICTIMS
+    assert started(plan(nodes, [gang, after.jobs[2]])) == {"g": "n1:0 n1:1 n1:2 n1:3"}
 
 
 def test_a_gang_evicts_for_its_members_whom_it_could_evict_for_itself() -> None:
-    """A lower priority in its queue; the device is kept for it until the victim has left."""
+    """A lower priority in its queue; its whole place is kept for it until the victim has left."""
     rows = [replace(GANG, priority=1), BUSY]
     result = plan([TWO[0]], rows)
-    assert kinds(result) == {"busy": ("g", EvictionKind.PREEMPT)}
-    assert kept(result) == {"g": "n1:3"}
+    assert kinds(result) == {
+        "busy": ("g", EvictionKind.PREEMPT),
+        "g": ("g", EvictionKind.INCOMPLETE),
+    }
+    assert kept(result) == {"g": "n1:0 n1:1 n1:2 n1:3"}
 
 
 def test_it_evicts_inside_its_own_domain_only() -> None:
@@ -139,14 +146,14 @@ def test_it_evicts_inside_its_own_domain_only() -> None:
         running(job("dear", 4), "n3:0,1,2,3"),
     ]
     result = plan(nodes, rows)
-    assert (evicted(result), kept(result)) == ({"dear"}, {"g": "n3:0"})
+    assert (evicted(result), kept(result)) == ({"dear", "g"}, {"g": "n1:0 n1:1 n1:2 n3:0"})
 
 
 def test_a_gang_reclaims_for_its_members_within_its_guarantee() -> None:
     """From a queue above its own."""
     other = replace(BUSY, queue=queue("p").path, priority=9)
     result = plan([TWO[0]], [GANG, other], [queue("q", guarantee=4), queue("p")])
-    assert kinds(result) == {"busy": ("g", EvictionKind.RECLAIM)}
+    assert kinds(result)["busy"] == ("g", EvictionKind.RECLAIM)
 
 
 def test_surplus_is_taken_for_a_repair_before_whole_jobs() -> None:
@@ -154,7 +161,7 @@ def test_surplus_is_taken_for_a_repair_before_whole_jobs() -> None:
     other = running(job("e", 1, workers=2, min_workers=1), "n2:0", "n2:1")
     result = plan([TWO[0], node("n2", 2)], [replace(GANG, priority=1), BUSY, other])
     assert [(r.job, shown(r.placement), r.beneficiary) for r in result.resizes] == [("e", "n2:0", "g")]
-    assert kept(result) == {"g": "n2:1"}
+    assert kept(result) == {"g": "n1:0 n1:1 n1:2 n2:1"}
 
 
 def test_an_elastic_gang_goes_on_with_its_survivors() -> None:

@@ -83,14 +83,8 @@ def request_of(job: Job) -> Request:
     A group that does not divide the gang cannot be meant.
     """
     group = job.group_workers if job.accelerators_milli and job.least_workers % job.group_workers == 0 else 1
-    return _request(
-        shape_of(job),
-        job.types,
-        tuple((rule.level, rule.preferred) for rule in job.topology),
-        job.selectors,
-        group,
-        job.least_workers,
-    )
+    topology = tuple((rule.level, rule.preferred) for rule in job.topology)
+    return _request(shape_of(job), job.types, topology, job.selectors, (group, job.least_workers))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -109,9 +103,9 @@ def _request(
     types: tuple[str, ...],
     topology: tuple[tuple[str, bool], ...],
     selectors: tuple[Selector, ...],
-    group_workers: int,
-    num_workers: int,
+    sizes: tuple[int, int],
 ) -> Request:
+    group_workers, num_workers = sizes
     rules = [(level, wished) for level, wished in topology if shape.num_devices or level != LINK_LEVEL]
     required = tuple(sorted({level for level, wished in rules if not wished}))
     preferred = tuple(sorted({level for level, wished in rules if wished}))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduling.amounts import DEVICE_MILLI, Request
-from scheduling.holdings import Columns
+from scheduling.columns import Columns
 from scheduling.model import Job
 from scheduling.placement import UNBOUNDED
 from scheduling.standing import Standing

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduling.holdings import NO_LIMIT_MS, Columns, Holding
+from scheduling.columns import Columns
+from scheduling.holdings import NO_LIMIT_MS, Holding
 from scheduling.model import Basis, Job, Placement, Runtimes
 from scheduling.standing import Standing
 from scheduling.supply import BoolArray, IntArray

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from scheduling.amounts import shape_of
+from scheduling.columns import Columns
 from scheduling.growing import GrowingTable
 from scheduling.model import Job, JobId, Placement
 from scheduling.ordering import Ranking, remaining_service
@@ -14,6 +15,12 @@ from scheduling.shares import Charge
 from scheduling.sizes import in_pieces
 from scheduling.supply import BoolArray, Free, IntArray, Supply
 
+JOB_COLUMNS = (
+    *("queue", "priority", "evictable", "placed_at_ms", "saved_at_ms", "weight", "restart_ms", "attained"),
+    *("remaining", "limit_ms", "predicted_ms", "is_new", "is_surplus", "amount", "held"),
+)
+WORKER_COLUMNS = ("worker_slot", "worker_node", "worker_cpus", "worker_memory")
+DEVICE_COLUMNS = ("device_slot", "device_node", "device_index", "device_milli")
 MIN_SLOTS_TO_DROP = 1024
 NO_LIMIT_MS = 1 << 60
 MOST_FOR_PIECE = 999  # of each worker, where a device that loses a millisecond costs 1000
@@ -47,38 +54,6 @@ class Holding:
     def charge(self) -> Charge:
         """Who is charged for it, and how much."""
         return Charge(self.queue, self.amount_milli, self.accelerator_type, self.job.user)
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Holdings by slot, then a row per worker, then a row per device of each worker.
-
-    Evicting a slot loses `weight` (devices, in milli) x (the time since `saved_at_ms` + `restart_ms`).
-    """
-
-    queue: IntArray
-    priority: IntArray
-    evictable: BoolArray
-    placed_at_ms: IntArray
-    saved_at_ms: IntArray  # the newest whole checkpoint of this run, or its start
-    weight: IntArray
-    restart_ms: IntArray
-    attained: IntArray  # service of earlier attempts, in milli-accelerators x ms
-    remaining: IntArray  # predicted remaining service at its start, the same unit; -1 if nobody knows
-    limit_ms: IntArray  # of its run, from its start; NO_LIMIT_MS if there is none, or no start
-    predicted_ms: IntArray  # run time of the attempt, likewise
-    is_new: BoolArray
-    is_surplus: BoolArray
-    amount: IntArray
-    held: IntArray  # by the whole job
-    worker_slot: IntArray
-    worker_node: IntArray
-    worker_cpus: IntArray
-    worker_memory: IntArray
-    device_slot: IntArray
-    device_node: IntArray
-    device_index: IntArray
-    device_milli: IntArray
 
 
 class Holdings:
@@ -220,7 +195,7 @@ class HoldingsNow(Holdings):
         columns = self.columns()
         if len(self._cost) != len(columns.queue):
             since = np.maximum(self._now_ms - columns.saved_at_ms, 0)
-            lost_ms = since + columns.restart_ms + self._ranking.lateness(columns)
+            lost_ms: IntArray = since + columns.restart_ms + self._ranking.lateness(columns)
             self._cost = np.where(columns.is_new, 0, columns.weight * lost_ms)
         return self._cost
 
@@ -260,15 +235,21 @@ def _rows(slots: Iterable[Holding], *, supply: Supply, first_slot: int) -> tuple
             if node is not None:  # on a node that is gone it holds nothing that could be freed
                 workers.append((slot, node, shape.cpus_milli, shape.memory_bytes))
                 devices.extend((slot, node, index, shape.device_milli) for index in worker.devices)
-    by_job, by_worker, by_device = _table(jobs, 15), _table(workers, 4), _table(devices, 4)
+    by_job, by_worker, by_device = (
+        _table(jobs, JOB_COLUMNS),
+        _table(workers, WORKER_COLUMNS),
+        _table(devices, DEVICE_COLUMNS),
+    )
     return by_job, by_worker, by_device[:, by_device[2] < supply.width]
 
 
 def _as_columns(tables: tuple[GrowingTable, ...]) -> Columns:
     by_job, by_worker, by_device = (table.columns() for table in tables)
-    queue, priority, evictable, *times, is_new, is_surplus, amount, held = by_job
-    flags = (is_new > 0, is_surplus > 0)
-    return Columns(queue, priority, evictable > 0, *times, *flags, amount, held, *by_worker, *by_device)
+    numbers = dict(zip(JOB_COLUMNS, by_job, strict=True))
+    flags = {name: numbers.pop(name) > 0 for name in ("evictable", "is_new", "is_surplus")}
+    workers = dict(zip(WORKER_COLUMNS, by_worker, strict=True))
+    devices = dict(zip(DEVICE_COLUMNS, by_device, strict=True))
+    return Columns(**numbers, **flags, **workers, **devices)
 
 
 def _parts(holding: Holding) -> tuple[Holding, ...]:
@@ -314,6 +295,6 @@ def _job_row(holding: Holding) -> tuple[int, ...]:
     )
 
 
-def _table(rows: list[tuple[int, ...]], width: int) -> IntArray:
+def _table(rows: list[tuple[int, ...]], names: tuple[str, ...]) -> IntArray:
     """Rows as columns of integers."""
-    return np.array(rows, dtype=np.int64).reshape(-1, width).T
+    return np.array(rows, dtype=np.int64).reshape(-1, len(names)).T

@@ -135,4 +135,4 @@ def _in_groups(counts: IntArray, links: IntArray, held: IntArray, *, size: int, 
 def _first(counts: IntArray, wanted: int) -> IntArray:
     """So many workers from the first units on."""
     before = np.cumsum(counts) - counts
-    return np.clip(wanted - before, 0, counts)
+    return np.asarray(np.clip(wanted - before, 0, counts))

@@ -9,13 +9,13 @@ import heapq
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from typing import Protocol
 
 import numpy as np
 
+from scheduling.columns import Columns
 from scheduling.model import Job, JobId, Order, Policy, Runtimes
 from scheduling.shares import QueueTree
-from scheduling.supply import BoolArray, FloatArray, IntArray
+from scheduling.supply import FloatArray, IntArray
 
 Turn = tuple[int, int, int, JobId]
 
@@ -26,17 +26,6 @@ LEAST_SERVICE = 60_000_000  # one device for a minute: less is not told apart
 STEPS_PER_DOUBLING = 4
 MS_PER_LEVEL = 10_000_000_000  # of lost work: more than any job loses, so that worse levels leave first
 HUNDRED = 100
-
-
-class Served(Protocol):
-    """Columns of what holdings have got and need (`scheduling.holdings.Columns`)."""
-
-    priority: IntArray
-    placed_at_ms: IntArray
-    held: IntArray
-    attained: IntArray
-    remaining: IntArray
-    is_new: BoolArray
 
 
 class Ranking:
@@ -67,7 +56,7 @@ class Ranking:
         expected = self._expected(job) if self._order is Order.LEAST_ATTAINED else 0
         return -self.rank_of(job), expected, job.submitted_at_ms, job.id
 
-    def ranks(self, columns: Served) -> IntArray:
+    def ranks(self, columns: Columns) -> IntArray:
         """The ranks of holdings now."""
         given = columns.held * np.maximum(self._now_ms - columns.placed_at_ms, 0) * ~columns.is_new
         if self._order is Order.LEAST_ATTAINED:
@@ -79,7 +68,7 @@ class Ranking:
             level = np.zeros(len(columns.priority), dtype=np.int64)
         return columns.priority * NUM_LEVELS + NUM_LEVELS - 1 - level
 
-    def lateness(self, columns: Served) -> IntArray:
+    def lateness(self, columns: Columns) -> IntArray:
         """How much dearer an eviction is for each level that a holding is better than the worst, in ms of
         lost work: by service, those that have had (or need) most leave first.
         """

@@ -155,7 +155,7 @@ def _lawful(standing: Standing, job: Job, reclaim: dict[int, tuple[int, ...]]) -
     preempt &= standing.policy.preempts
     from_queue = np.zeros(len(standing.tree.queues), dtype=np.bool_)
     from_queue[list(reclaim)] = True
-    slots = holdings.active() & columns.evictable & (preempt | from_queue[columns.queue])
+    slots: BoolArray = holdings.active() & columns.evictable & (preempt | from_queue[columns.queue])
     if job.placement:
         slots[list(holdings.slots_with(holdings.slot_of(job.id)))] = False
     return slots

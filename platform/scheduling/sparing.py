@@ -11,7 +11,7 @@ import numpy as np
 
 from scheduling.amounts import DEVICE_MILLI
 from scheduling.candidates import Claimant, Rows
-from scheduling.holdings import Columns
+from scheduling.columns import Columns
 from scheduling.placement import UNBOUNDED
 from scheduling.supply import Free, IntArray
 
@@ -42,7 +42,7 @@ class Sparing:
 
 
 def counts_exactly(claimant: Claimant, columns: Columns, *, domain: int, view: Free) -> bool:
-    """Whether `Sparing` knows: whole devices alone, no tensor groups, and no other domain with enough room."""
+    """Whether `Sparing` knows: whole devices, no tensor groups, and no other domain with enough room."""
     kind, grouping = claimant.request.kind, claimant.domains
     if claimant.shape.is_fraction or kind.group_workers > 1:
         return False

@@ -31,7 +31,7 @@ class Footprint:
         nodes = self.nodes
         if nodes.size < 2:
             return nodes
-        return nodes[np.append(True, nodes[1:] != nodes[:-1])]
+        return np.asarray(nodes[np.append(True, nodes[1:] != nodes[:-1])])
 
 
 class Free:

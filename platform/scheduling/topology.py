@@ -105,7 +105,7 @@ class Topology:
             return once
         counts = self.first_part[once + 1] - self.first_part[once]
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        return np.repeat(self.first_part[once], counts) + within
+        return np.asarray(np.repeat(self.first_part[once], counts) + within)
 
     def link_of(self, units: IntArray, *, by_part: bool) -> IntArray:
         """The link domain of each unit, or NOWHERE."""
@@ -219,7 +219,7 @@ def _each_once(numbers: IntArray) -> IntArray:
     if numbers.size < 2:
         return numbers
     rising = np.sort(numbers)
-    return rising[np.append(True, rising[1:] != rising[:-1])]
+    return np.asarray(rising[np.append(True, rising[1:] != rising[:-1])])
 
 
 def _without_repeats(groupings: list[Grouping]) -> tuple[Grouping, ...]:

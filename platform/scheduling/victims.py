@@ -15,7 +15,8 @@ from collections.abc import Callable
 import numpy as np
 
 from scheduling.candidates import Claimant, Offers, Rows, prefixes, singles
-from scheduling.holdings import Columns, give_back
+from scheduling.columns import Columns
+from scheduling.holdings import give_back
 from scheduling.model import Job, JobId
 from scheduling.sparing import Sparing, counts_exactly
 from scheduling.supply import BoolArray, IntArray

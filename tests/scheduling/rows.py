@@ -158,7 +158,8 @@ def carried_out(rows: Snapshot, plan: Plan, *, now_ms: int) -> Snapshot:
     starts = {start.job: start.placement for start in plan.starts}
     keeps = {keep.job: keep.placement for keep in plan.keeps}
     evicted = {eviction.job for eviction in plan.evictions}
-    changes = {change.job: change.placement for change in (*plan.resizes, *plan.repairs)}
+    changes = {change.job: change.placement for change in plan.resizes}
+    changes |= {change.job: change.placement for change in plan.repairs}
 
     def after(row: Job) -> Job:
         row = replace(row, kept=keeps.get(row.id, ()))

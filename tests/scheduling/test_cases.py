@@ -235,6 +235,6 @@ def test_pods_that_finish_are_wanted_no_more() -> None:
     job = {"name": "a", "queue": "Q", "min": 2, "max": 3}
     done = {"op": "pod_done", "job": "a"}
     events = [{"t": 0, "op": "submit", "job": job}, *({"t": t, **done} for t in (1, 2, 3))]
-    checks = [{"t": t, "running": {"a": 3 - t}} for t in (0, 1, 2)]
+    checks: list[dict[str, object]] = [{"t": t, "running": {"a": 3 - t}} for t in (0, 1, 2)]
     checks.append({"t": 3, "running": {}, "pending": []})
     assert play({**_one_job(), "events": events, "expect": {"checks": checks}})["differences"] == []

@@ -1,4 +1,4 @@
-"""Quotas by accelerator type: limits, guarantees, and shares counted by the type of which a queue has most."""
+"""Quotas by accelerator type: limits, guarantees, and shares by the type of which a queue has most."""
 
 from scheduling.model import EvictionKind, Job, Node, ReasonCode
 from tests.scheduling.building import evicted, job, node, plan, queue, running, started

@@ -27,6 +27,7 @@ class RoundJob(Protocol):
 
 
 J = TypeVar("J", bound=RoundJob)
+J_contra = TypeVar("J_contra", bound=RoundJob, contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,10 @@ class Cluster:
         return self.num_nodes * self.devices_per_node
 
 
-class Scheduler(Protocol[J]):
+class Scheduler(Protocol[J_contra]):
     """A policy: from the jobs that are there, with what they hold, to what they hold next."""
 
-    def allocate(self, jobs: Sequence[J], *, cluster: Cluster, now_s: int) -> Mapping[str, Allocation]:
+    def allocate(self, jobs: Sequence[J_contra], *, cluster: Cluster, now_s: int) -> Mapping[str, Allocation]:
         """By name; a job left out holds nothing."""
 
 

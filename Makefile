@@ -56,8 +56,8 @@ peers: setup ## the environment of the benchmarks' peers
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) "ray[train]==2.60.0"
 
-sim: setup ## the engine alone: cases, properties, simulations
-	$(BIN)/python -m pytest tests/scheduling
+sim: setup ## the engine on real traces, beside its baselines; SIM="--only kalos" for one of them
+	$(RUN) -m benchmarks.quality $(SIM)
 
 docs: setup ## write the generated pages of docs/reference anew
 	$(CHECK_ENV) $(RUN) manage.py write_reference

@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
-SOURCES = ("pollux",)
+SOURCES = {
+    "failures": "failures",
+    "openb": "openb",
+    "kalos": "kalos",
+    "pollux": "pollux.replay",
+    "philly": "philly",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +52,7 @@ def table(rows: Iterable[Row]) -> str:
 def measured(directory: Path, sources: Iterable[str] = SOURCES) -> Iterator[Row]:
     """The rows of these sources, one after the other, as they are measured."""
     for source in sources:
-        yield from import_module(f"scheduling.simulation.{source}").rows(directory)
+        yield from import_module(f"scheduling.simulation.{SOURCES[source]}").rows(directory)
 
 
 def main() -> int:

@@ -37,7 +37,8 @@ NUM_SINGLY = 4  # so few evictions are made one by one
 
 class Standing:
     """The state of one `decide`. Every verb keeps all accounts in step and counts in `version`; `eased`
-    counts those after which a job that could not start before may be able to.
+    counts those after which a job that could not start before may be able to, `crossed` the starts with which
+    a queue passed its guarantee, so that more may be reclaimed from it.
     """
 
     def __init__(self, snapshot: Snapshot, *, now_ms: int, policy: Policy) -> None:
@@ -65,6 +66,7 @@ class Standing:
         self.repaired: set[JobId] = set()
         self.version = 0
         self.eased = 0
+        self.crossed = 0
         self._most_now: dict[Kind, int] = {}
         self._most_later: dict[Kind, int] = {}
         self._in_array = _count_arrays(books)
@@ -151,7 +153,7 @@ class Standing:
         kind, final = self.supply.type_at(place.placement), job.id in self.gave_way
         holding = Holding(job, place.placement, self.queue_of(job), kind, is_new=True, is_final=final)
         self.holdings.add(holding)
-        self.tree.hold(holding.charge)
+        self._hold(holding.charge)
         self._in_array[job.array] += 1
         footprint = self.footprint(job, place.placement)
         self.real.take(footprint)
@@ -285,6 +287,11 @@ class Standing:
         footprint = self.footprint(holding.job, holding.placement)
         self.later.give(footprint)
         self._settle(footprint, frees=True)
+
+    def _hold(self, charge: Charge) -> None:
+        within = [q for q in self.tree.chains[charge.queue] if not self.tree.above_guarantee(q)]
+        self.tree.hold(charge)
+        self.crossed += any(self.tree.above_guarantee(q) for q in within)
 
     def _part_accounts(self) -> None:
         """From here on it makes a difference what is free now and what will be."""

@@ -28,8 +28,13 @@ class Sweeps:
         self.turns: list[Job] = []  # everybody, in the order of the last sweep
 
     def sweep(self) -> bool:
-        """Considers every waiting job once; tells whether anything changed."""
+        """Considers every waiting job once; tells whether another sweep may find more.
+
+        It does not if all that happened were starts: these only take. Unless a queue came into reach of those
+        who reclaim, or a reservation found another place.
+        """
         standing, before = self._standing, self._standing.version
+        eased = standing.eased + standing.crossed
         order, ranking = standing.policy.order, standing.ranking
         is_strict = order is Order.STRICT_FIFO
         self.ahead, self.turns = {}, []
@@ -42,7 +47,9 @@ class Sweeps:
                 self.ahead[job.id] = first_waiting[job.queue]
             elif not self._is_served(job) and is_strict:
                 first_waiting[job.queue] = job.id
-        return standing.version != before
+        if standing.version == before:
+            return False
+        return standing.eased + standing.crossed != eased or not self._backfill.is_steady()
 
     def _is_served(self, job: Job) -> bool:
         """Starts the job or claims devices for it; tells whether the jobs behind need not wait for it."""

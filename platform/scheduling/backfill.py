@@ -5,13 +5,14 @@ picks its *view* by its end: what is free now and also when each reservation tha
 begins, less the nodes of the windows that it would meet. A job that nobody knows the end of meets them all.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from scheduling.amounts import Kind, Request
 from scheduling.ends import NEVER, duration_of, end_of
-from scheduling.headroom import Scope, Stay, amount_in, bounds_of
+from scheduling.headroom import Bound, Scope, Stay, amount_in, bounds_of
 from scheduling.model import Job, JobId, JobPhase, Placement, Window
 from scheduling.placement import Place
 from scheduling.reservations import Booking, Outlook, Search
@@ -55,6 +56,8 @@ class Backfill:
         self._started: list[Stay] = []  # since the outlook was made
         self._used_then: dict[tuple[Scope, Booking], int] = {}
         self.bookings: list[Booking] = []  # by start
+        self._starts: list[int] = []
+        self.num_made = 0  # counts the changes of what is reserved
 
     @property
     def usable(self) -> BoolArray:
@@ -69,7 +72,8 @@ class Backfill:
     def begin_sweep(self) -> None:
         """Reservations are made anew: what they stand on has changed."""
         self._turns = []
-        self.bookings = []
+        self.bookings, self._starts = [], []
+        self.num_made += 1
         self._synced_at = NOT_SYNCED
 
     def room_for(self, job: Job) -> Free | None:
@@ -153,6 +157,8 @@ class Backfill:
         if booking is not None:
             self.bookings.append(booking)
             self.bookings.sort(key=lambda each: (each.starts_at_ms, each.reservation.job))
+            self._starts = [each.starts_at_ms for each in self.bookings]
+            self.num_made += 1
             self._synced_at = NOT_SYNCED
 
     def _book(self, job: Job) -> Booking | None:
@@ -205,9 +211,9 @@ class Backfill:
         if any(booking.reservation.job == job.id for booking in bookings):
             return next((booking for booking in bookings if booking.reservation.job != job.id), None)
         request = self._standing.requests[job.id]
+        bounds = list(bounds_of(self._standing, self._stay(job, ""))) if bookings else []
         for number, booking in enumerate(bookings, start=1):
-            is_within = self._within_limits(self._stay(job, ""), bookings[:number])
-            if not is_within or not self._holds(self._view(number, windows), request):
+            if not self._spares(bounds, booking) or not self._holds(self._view(number, windows), request):
                 return booking
         return None
 
@@ -216,7 +222,7 @@ class Backfill:
         if not self.bookings and not self._calendar.windows:
             return [], ()
         ends_at_ms = self._end_of(job)
-        bookings = [booking for booking in self.bookings if booking.starts_at_ms < ends_at_ms]
+        bookings = self.bookings[: bisect_left(self._starts, ends_at_ms)]
         return bookings, self._calendar.overlapping(self._standing.now_ms, ends_at_ms)
 
     def _end_of(self, job: Job) -> int:
@@ -259,13 +265,11 @@ class Backfill:
     def _within_limits(self, stay: Stay, bookings: list[Booking]) -> bool:
         """Whether every limit has room for the stay beside each of these reservations when it begins."""
         bounds = list(bounds_of(self._standing, stay)) if bookings else []
-        if not bounds:
-            return True
-        return all(
-            self._used(bound.scope, booking) + bound.wanted <= bound.most
-            for bound in bounds
-            for booking in bookings
-        )
+        return not bounds or all(self._spares(bounds, booking) for booking in bookings)
+
+    def _spares(self, bounds: list[Bound], booking: Booking) -> bool:
+        """Whether all these bounds have room beside one reservation when it begins."""
+        return all(self._used(bound.scope, booking) + bound.wanted <= bound.most for bound in bounds)
 
     def _used(self, scope: Scope, booking: Booking) -> int:
         """What is used of a scope when a reservation begins; nothing of one that it does not count in."""

@@ -27,6 +27,7 @@ class Columns:
     is_surplus: BoolArray
     amount: IntArray
     held: IntArray  # by the whole job
+    tie: IntArray  # decides between equals, whoever was booked first
     worker_slot: IntArray
     worker_node: IntArray
     worker_cpus: IntArray

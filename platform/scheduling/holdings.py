@@ -3,6 +3,8 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from hashlib import blake2b
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from scheduling.supply import BoolArray, Free, IntArray, Supply
 
 JOB_COLUMNS = (
     *("queue", "priority", "evictable", "placed_at_ms", "saved_at_ms", "weight", "restart_ms", "attained"),
-    *("remaining", "limit_ms", "predicted_ms", "is_new", "is_surplus", "amount", "held"),
+    *("remaining", "limit_ms", "predicted_ms", "is_new", "is_surplus", "amount", "held", "tie"),
 )
 WORKER_COLUMNS = ("worker_slot", "worker_node", "worker_cpus", "worker_memory")
 DEVICE_COLUMNS = ("device_slot", "device_node", "device_index", "device_milli")
@@ -292,7 +294,14 @@ def _job_row(holding: Holding) -> tuple[int, ...]:
         holding.is_surplus,
         holding.amount_milli,
         num_workers * job.accelerators_milli,
+        _tie_of(job.id),
     )
+
+
+@lru_cache(maxsize=1 << 17)
+def _tie_of(name: JobId) -> int:
+    """A number for an id, the same wherever and whenever the job is booked: what decides between equals."""
+    return int.from_bytes(blake2b(name.encode(), digest_size=7).digest())
 
 
 def _table(rows: list[tuple[int, ...]], names: tuple[str, ...]) -> IntArray:

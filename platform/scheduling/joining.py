@@ -83,18 +83,18 @@ class Joining:
         return tuple(placement[rank] for ranks in whole for rank in ranks)
 
     def _domain(self, placement: Placement, grouping: Grouping) -> int:
-        node = self._standing.supply.index.get(placement[0].node, NOWHERE) if placement else NOWHERE
-        if node == NOWHERE or not grouping.by_part:
-            return NOWHERE if node == NOWHERE else int(grouping.domain[node])
-        return int(grouping.domain[self._standing.topology.part_of[node, placement[0].devices[0]]])
+        units = self._units(placement[:1], grouping)
+        return int(grouping.domain[units[0]]) if units.size else NOWHERE
 
     def _units(self, placement: Placement, grouping: Grouping) -> IntArray:
-        """The unit of each worker on a known node."""
+        """The unit of each worker on a known node, with a device that this still has, in a link domain."""
         index, parts = self._standing.supply.index, self._standing.topology.part_of
         nodes = [(index[worker.node], worker.devices) for worker in placement if worker.node in index]
         if not grouping.by_part:
             return np.array([node for node, _ in nodes], dtype=np.int64)
-        return np.array([parts[node, devices[0]] for node, devices in nodes], dtype=np.int64)
+        known = [(node, devices[0]) for node, devices in nodes if devices[0] < parts.shape[1]]
+        units = [int(parts[node, device]) for node, device in known]
+        return np.array([unit for unit in units if unit != NOWHERE], dtype=np.int64)
 
     def _links(self, placement: Placement, grouping: Grouping) -> IntArray:
         return self._standing.topology.linked(grouping).domain[self._units(placement, grouping)]

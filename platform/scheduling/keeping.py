@@ -17,7 +17,8 @@ def renew_keeps(standing: Standing, backfill: Backfill) -> list[Job]:
     """
     kept = sorted((job for job in standing.waiting() if job.kept), key=standing.ranking.turn_of)
     for job in kept:
-        if _still_possible(standing, job) and backfill.is_open(job, job.kept):
+        is_possible = _still_possible(standing, job) and backfill.is_open(job, job.kept)
+        if is_possible and not standing.is_barred(job):
             standing.keep(job, job.kept)
     return kept
 
@@ -40,6 +41,8 @@ def _still_possible(standing: Standing, job: Job) -> bool:
     if standing.placer.type_on(job.kept, request.kind) is None:
         return False
     if standing.tree.limits_later(standing.queue_of(job), job.total_milli):
+        return False
+    if not standing.may_claim(job, job.kept, ()):
         return False
     return standing.later.has(standing.footprint(job, job.kept))
 

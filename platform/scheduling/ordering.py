@@ -24,7 +24,7 @@ UNKNOWN = -1
 LATEST = 1 << 62  # whoever's run time nobody knows comes last
 LEAST_SERVICE = 60_000_000  # one device for a minute: less is not told apart
 STEPS_PER_DOUBLING = 4
-MS_PER_LEVEL = 10_000_000_000  # of lost work: more than any job loses, so that worse levels leave first
+MS_PER_LEVEL = 1_000_000_000  # of lost work: more than jobs lose, so that worse levels leave first
 HUNDRED = 100
 
 
@@ -72,9 +72,10 @@ class Ranking:
         """How much dearer an eviction is for each level that a holding is better than the worst, in ms of
         lost work: by service, those that have had (or need) most leave first.
         """
-        if self.is_plain:
+        level = self.ranks(columns) % NUM_LEVELS
+        if self.is_plain or not level.size:
             return np.zeros(len(columns.priority), dtype=np.int64)
-        return self.ranks(columns) % NUM_LEVELS * MS_PER_LEVEL
+        return (level - level.min()) * MS_PER_LEVEL
 
     def _damped(self, service: IntArray, held: IntArray) -> IntArray | FloatArray:
         """Service by the square root of the gang's devices, where the policy counts so."""

@@ -193,8 +193,14 @@ class Placer:
                 if place is not None:
                     return place
                 domain = self._choose(fitting, grouping, totals)
-                return self._fill(free, request, grouping, domain=domain)
+                place = self._fill(free, request, grouping, domain=domain)
+                if not grouping.by_part or self._is_on_nodes(free, request.kind.shape, place):
+                    return place
         return None
+
+    def _is_on_nodes(self, free: Free, shape: Shape, place: Place) -> bool:
+        """Each part of a node is counted with all its processors and memory; together they have them once."""
+        return free.has(self._supply.footprint(place.placement, shape=shape))
 
     def _with_least_loss(
         self, free: Free, request: Request, grouping: Grouping, fitting: IntArray

@@ -94,14 +94,18 @@ class Claims:
             return None
         for types in choices:
             best = min(_selections(claimant, slots, scope, types), key=Selection.rank, default=None)
-            if best is not None:
-                return _claim(claimant, best)
+            claim = None if best is None else _claim(claimant, best)
+            if best is None or claim is None:
+                continue
+            gone = [standing.holdings.slots[slot] for slot in best.chosen]
+            if standing.may_claim(job, claim.place.placement, gone):
+                return claim
         return None
 
     def _within_budget(self, claim: Claim | None) -> Claim | None:
         """Nothing, if the claim takes more evictions than the policy allows in one plan."""
         standing, most = self._standing, self._standing.policy.max_evictions
-        if claim is None or most is None:
+        if claim is None or most is None or not standing.evictions:  # the first may take what it needs
             return claim
         running = sum(victim.id not in standing.starts for victim in claim.victims)
         return claim if len(standing.evictions) + running <= most else None
@@ -199,8 +203,9 @@ def _in_both_orders(standing: Standing, rows: Rows) -> tuple[Rows, Rows]:
     them and finds the one big victim where many small ones would use up what may be reclaimed.
     """
     cost = standing.holdings.costs()[rows.slot]
-    by_cost = np.lexsort((rows.slot, -rows.devices, cost / np.maximum(rows.devices, 1), rows.unit))
-    by_size = np.lexsort((rows.slot, cost, -rows.devices, rows.unit))
+    tie = standing.holdings.columns().tie[rows.slot]
+    by_cost = np.lexsort((rows.slot, tie, -rows.devices, cost / np.maximum(rows.devices, 1), rows.unit))
+    by_size = np.lexsort((rows.slot, tie, cost, -rows.devices, rows.unit))
     return rows.only(by_cost), rows.only(by_size)
 
 

@@ -116,11 +116,15 @@ class Reasons:
         own = wanted if job.id in self._standing.keeps else 0
         hit = self._tree.limit_now(queue, wanted, user=job.user, own_claim=own)
         blocked = self._tree.blocked_types(queue, wanted) if hit is None and not own else frozenset()
-        taken = [name for name in self._tree.types if not job.types or name in job.types]
-        if not blocked or not blocked.issuperset(taken):
+        full = [name for name in job.types or self._tree.types if name in blocked]
+        if not full or not (blocked.issuperset(job.types or self._tree.types) or self._would_fit(job)):
             return hit
-        number = self._tree.types.index(taken[0])
+        number = self._tree.types.index(full[0])
         return self._tree.limit_now(queue, wanted, accelerator_type=number, user=job.user)
+
+    def _would_fit(self, job: Job) -> bool:
+        """Whether the job has a place now on what all its types have free."""
+        return self._measures.fits(self._standing.now, job)
 
     def _waits_victims(self, job: Job) -> Reason | None:
         if job.id not in self._standing.keeps:
@@ -153,7 +157,7 @@ class Reasons:
             "job": booking.reservation.job,
             "kept_milli": booking.stay.job.total_milli,
             "starts_at_ms": booking.starts_at_ms,
-            **self._measures.amounts(self._backfill.free_for(job), job),
+            **self._measures.amounts(self._standing.now, job),
         }
         ends_in_time = booking.starts_at_ms - self._standing.now_ms >= LEAST_LIMIT_MS
         would_start = ends_in_time and job.id not in self._ahead

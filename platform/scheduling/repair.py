@@ -14,6 +14,7 @@ from scheduling.joining import Joining
 from scheduling.keeping import is_whole
 from scheduling.model import EvictionKind, Job, JobPhase, Placement, Repair, Resize
 from scheduling.preemption import Claims, carry_out
+from scheduling.shares import Charge
 from scheduling.sizes import largest_size, size_up_to
 from scheduling.standing import Standing
 from scheduling.supply import Free
@@ -28,7 +29,8 @@ def repair(standing: Standing, backfill: Backfill) -> None:
     for job in damaged:
         repairs.renew_keep(job)
     for job in damaged:
-        if job.phase is JobPhase.PLACED and job.num_missing:
+        is_told_to_leave = job.id in standing.evictions  # as a window begins
+        if job.phase is JobPhase.PLACED and job.num_missing and not is_told_to_leave:
             repairs.repair(job)
 
 
@@ -114,8 +116,14 @@ class _Repairs:
         return found if len(found) == num_wanted else ()
 
     def _wait(self, job: Job, num_wanted: int) -> bool:
-        """Keeps replacements for the gang that are being freed, or can be by right."""
+        """Keeps replacements for the gang that are being freed, or can be by right. A gang that would have to
+        leave meanwhile could not come back to survivors' places that take nobody new.
+        """
         standing = self._standing
+        if len(job.placement) < job.least_workers and not all(
+            is_whole(standing, job, worker) for worker in job.placement
+        ):
+            return False
         if job.id in standing.keeps:
             return True
         if standing.later is not standing.real and not self._is_over_limits(job, num_wanted):
@@ -127,7 +135,10 @@ class _Repairs:
 
     def _is_over_limits(self, job: Job, num_workers: int) -> bool:
         standing, amount = self._standing, num_workers * job.accelerators_milli
-        return bool(standing.tree.limits_later(standing.queue_of(job), amount))
+        queue = standing.queue_of(job)
+        kind = standing.supply.type_at(job.placement) if amount else -1
+        is_allowed = standing.tree.allows_later(Charge(queue, amount, kind, job.user))
+        return not is_allowed or bool(standing.tree.limits_later(queue, amount))
 
     def _take(self, job: Job, num_wanted: int) -> bool:
         """By eviction, as if so many workers waited. Not for tensor groups that lost some of their members:

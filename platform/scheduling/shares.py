@@ -79,6 +79,8 @@ class QueueTree:
             [[0] * (1 + len(types)) for _ in self.queues] for _ in range(3)
         )
         self.user_used: dict[tuple[int, str], int] = defaultdict(int)
+        self.user_staying: dict[tuple[int, str], int] = defaultdict(int)
+        self.user_claimed: dict[tuple[int, str], int] = defaultdict(int)
         self.version = 0
 
     def copy(self) -> "QueueTree":
@@ -88,22 +90,24 @@ class QueueTree:
         tree.used, tree.staying, tree.claimed = (
             [row.copy() for row in account] for account in (self.used, self.staying, self.claimed)
         )
-        tree.user_used = self.user_used.copy()
+        tree.user_used, tree.user_staying = self.user_used.copy(), self.user_staying.copy()
+        tree.user_claimed = self.user_claimed.copy()
         return tree
 
     def hold(self, charge: Charge, *, times: int = 1) -> None:
         """A job starts (`times=-1`: its start is taken back, or it is gone)."""
         self._add(charge, times, self.used, self.staying)
-        for queue in self._capped[charge.queue]:
-            self.user_used[queue, charge.user] += times * charge.amount
+        self._add_to_user(charge, times, self.user_used, self.user_staying)
 
     def leave(self, charge: Charge, *, times: int = 1) -> None:
         """A job is told to leave: used until it is gone, but no longer staying."""
         self._add(charge, -times, self.staying)
+        self._add_to_user(charge, -times, self.user_staying)
 
     def claim(self, charge: Charge, *, times: int = 1) -> None:
         """Devices are kept for a waiting job (`times=-1`: no longer)."""
         self._add(charge, times, self.claimed)
+        self._add_to_user(charge, times, self.user_claimed)
 
     def beyond_limit(self, queue: int, wanted: int, *, types: tuple[str, ...] = ()) -> LimitHit | None:
         """The nearest limit that the request alone exceeds; of a type, if it does so on all that it takes."""
@@ -129,7 +133,7 @@ class QueueTree:
                 promised = self.claimed[q][index] - own_claim
                 if self.staying[q][index] + promised + wanted > limit:
                     return self._hit(q, index, self.staying[q][index] + promised, promised)
-        return self._user_limit(queue, wanted, user)
+        return self._user_limit(queue, wanted, user, own_claim)
 
     def limits_later(self, queue: int, wanted: int) -> list[tuple[int, int]]:
         """The queues whose limits are in the way even when all leaving jobs are gone, and by how much."""
@@ -138,6 +142,25 @@ class QueueTree:
             for q in (self._limited[queue] if wanted else ())
         ]
         return [(number, excess) for number, excess in over if excess > 0]
+
+    def allows_later(self, charge: Charge, gone: Iterable[Charge] = ()) -> bool:
+        """Whether limits of the type and of the user leave room for the charge when all leaving jobs and
+        these are gone.
+        """
+        queue, index = charge.queue, 1 + charge.accelerator_type
+        leaving = list(gone) if self._caps_types[queue] or self._capped[queue] else []
+        of_type = [each for each in leaving if each.accelerator_type == charge.accelerator_type]
+        for q in self._limited[queue] if index else ():
+            held = self.staying[q][index] + self.claimed[q][index] - self._inside(q, of_type)
+            if held + charge.amount > self.limits[q][index]:
+                return False
+        of_user = [each for each in leaving if each.user == charge.user]
+        for q in self._capped[queue]:
+            cap, key = self.queues[q].user_limit_milli, (q, charge.user)
+            held = self.user_staying[key] + self.user_claimed[key] - self._inside(q, of_user)
+            if cap is not None and held + charge.amount > cap:
+                return False
+        return True
 
     def blocked_types(self, queue: int, wanted: int) -> frozenset[str]:
         """The accelerator types on which a limit does not allow this much more now."""
@@ -216,11 +239,21 @@ class QueueTree:
                 if index:
                     account[queue][index] += amount
 
-    def _user_limit(self, queue: int, wanted: int, user: str) -> LimitHit | None:
+    def _inside(self, queue: int, charges: Iterable[Charge]) -> int:
+        return sum(each.amount for each in charges if queue in self.chains[each.queue])
+
+    def _add_to_user(self, charge: Charge, times: int, *accounts: dict[tuple[int, str], int]) -> None:
+        for queue in self._capped[charge.queue]:
+            for account in accounts:
+                account[queue, charge.user] += times * charge.amount
+
+    def _user_limit(self, queue: int, wanted: int, user: str, own_claim: int) -> LimitHit | None:
         for q in self._capped[queue]:
-            cap, used = self.queues[q].user_limit_milli, self.user_used[q, user]
+            cap, key = self.queues[q].user_limit_milli, (q, user)
+            claimed = self.user_claimed[key] - own_claim
+            used = max(self.user_used[key], self.user_staying[key] + claimed)
             if cap is not None and used + wanted > cap:
-                return LimitHit(self.queues[q].path, cap, used, 0, user=user)
+                return LimitHit(self.queues[q].path, cap, used, max(claimed, 0), user=user)
         return None
 
     def _is_full(self, queue: int, index: int, wanted: int) -> bool:
@@ -301,11 +334,12 @@ class QueueTree:
         if len(self.capacities) < 2:
             return 0
         staying, claimed, total = self.staying[number], self.claimed[number], sum(self.capacities)
-        return max(
+        scaled = (
             (staying[index] + claimed[index]) * total // capacity
             for index, capacity in enumerate(self.capacities, start=1)
             if capacity
         )
+        return max(scaled, default=0)
 
     def _held(self, queue: int, index: int) -> int:
         """By what is held now and by what will be held, the larger."""

@@ -116,7 +116,8 @@ class Standing:
         """Whether the job waits for another to end, or as many of its array as may run hold devices."""
         if job.depends_on and not self.jobs.keys().isdisjoint(job.depends_on):
             return True
-        return job.array_cap is not None and self._in_array[job.array] >= job.array_cap
+        others = self._in_array[job.array] - (job.id in self.keeps)
+        return job.array_cap is not None and others >= job.array_cap
 
     def place_now(self, job: Job, free: Free) -> Place | None:
         """Where the job can start now on this account, limits for types included."""
@@ -129,9 +130,24 @@ class Standing:
 
     def fits_later(self, job: Job) -> bool:
         """Whether the job can start when the leaving jobs are gone, limits and placement both."""
-        request = self.requests[job.id]
-        is_blocked = bool(self.tree.limits_later(self.queue_of(job), job.total_milli))
-        return not is_blocked and self._fits(self.later, self._most_later, request)
+        if self.tree.limits_later(self.queue_of(job), job.total_milli) or not self.fits_types_later(job):
+            return False
+        return self._fits(self.later, self._most_later, self.requests[job.id])
+
+    def fits_types_later(self, job: Job) -> bool:
+        """Whether limits of its user and of some type that it takes have room when the leaving are gone."""
+        if not job.total_milli:
+            return True
+        taken = [
+            number for number, name in enumerate(self.supply.types) if not job.types or name in job.types
+        ]
+        queue, amount = self.queue_of(job), job.total_milli
+        return any(self.tree.allows_later(Charge(queue, amount, number, job.user)) for number in taken)
+
+    def may_claim(self, job: Job, placement: Placement, victims: Iterable[Holding]) -> bool:
+        """Whether limits of its user and of the type leave room for the job there when these are gone too."""
+        gone = [holding.charge for holding in victims]
+        return not job.total_milli or self.tree.allows_later(self._claim_of(job, placement), gone)
 
     def has_room_later(self, job: Job) -> bool:
         """Whether one worker of the job, at least, fits beside all that will be held and is kept."""
@@ -247,6 +263,7 @@ class Standing:
         """These devices are kept for the job."""
         self._part_accounts()
         self.keeps[job.id] = placement
+        self._in_array[job.array] += job.phase is JobPhase.WAITING
         self.tree.claim(self._claim_of(job, placement))
         footprint = self.footprint(job, placement)
         self.later.take(footprint)
@@ -255,6 +272,7 @@ class Standing:
     def drop_keep(self, job: Job) -> None:
         """Nothing is kept for the job any longer."""
         placement = self.keeps.pop(job.id)
+        self._in_array[job.array] -= job.phase is JobPhase.WAITING
         self.tree.claim(self._claim_of(job, placement), times=-1)
         footprint = self.footprint(job, placement)
         self.later.give(footprint)

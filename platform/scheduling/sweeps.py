@@ -5,11 +5,12 @@ the same ask fails again without being tried.
 """
 
 from scheduling.amounts import Ask, Kind
-from scheduling.backfill import Backfill
+from scheduling.backfill import Backfill, Met
 from scheduling.model import Job, JobId, Order, QueuePath
 from scheduling.ordering import in_turn
 from scheduling.preemption import Claim, Claims, carry_out
 from scheduling.standing import Standing
+from scheduling.supply import Free
 
 
 class Sweeps:
@@ -21,6 +22,7 @@ class Sweeps:
         self._claims = Claims(standing)
         self.never: dict[Ask, bool] = {}  # what was asked for, and whether it can never start
         self._failed: dict[Ask, int] = {}  # how often things had eased when it could not start
+        self._held_up: dict[tuple[Ask, Met], tuple[int, int]] = {}  # the same, and how often was reserved
         self._empty_handed: dict[Ask, tuple[int, int]] = {}  # version, and rank of who found nothing to take
         self._hopeless: dict[tuple[QueuePath, int, Kind], tuple[int, int]] = {}
         self._reserved_enough = False
@@ -79,7 +81,7 @@ class Sweeps:
         if not self._fits(job):
             self._failed[ask] = eased
             return False
-        return self._start(job)
+        return self._start(job, ask)
 
     def _tries_to_claim(self, job: Job, ask: Ask) -> bool:
         """Whoever ranks lower may take no more than who ranked higher and could take nothing."""
@@ -99,14 +101,29 @@ class Sweeps:
             return False
         return standing.fits_now(standing.requests[job.id])
 
-    def _start(self, job: Job) -> bool:
-        free = self._backfill.room_for(job)
+    def _start(self, job: Job, ask: Ask) -> bool:
+        free = self._room(job, ask)
         place = None if free is None else self._standing.place_now(job, free)
         if place is None or not self._backfill.allows(job, place):
             return False
         self._standing.start(job, place)
         self._backfill.started(job, place)
         return True
+
+    def _room(self, job: Job, ask: Ask) -> Free | None:
+        """What it may use beside the reservations that it would meet. Who meets the same and asks for the
+        same is held up alike.
+        """
+        backfill = self._backfill
+        if not backfill.binds:
+            return backfill.room_for(job)
+        key, state = (ask, backfill.met_by(job)), (self._standing.eased, backfill.num_made)
+        if self._held_up.get(key) == state:
+            return None
+        free = backfill.room_for(job)
+        if free is None:
+            self._held_up[key] = state
+        return free
 
     def _claim(self, job: Job) -> bool:
         """Takes what the job has a right to, and tells whether it starts at once."""
@@ -130,10 +147,8 @@ class Sweeps:
         if standing.can_start_at(job, claim.place):
             standing.start(job, claim.place)
             return True
-        if self._fits(job) and self._start(
-            job
-        ):  # elsewhere: what was not sent to a victim yet is free at once
-            return True
+        if self._fits(job) and self._start(job, standing.asks[job.id]):
+            return True  # elsewhere: what was not sent to a victim yet is free at once
         standing.keep(job, claim.place.placement)
         return False
 

@@ -154,9 +154,15 @@ class Selection:
         holdings = self._claimant.standing.holdings
         return holdings.slot_of(holdings.slots[slot].job.id)
 
-    def _dearest_first(self, slot: int) -> tuple[bool, int, int, int]:
+    def _dearest_first(self, slot: int) -> tuple[bool, int, int, int, int]:
         columns = self._columns
-        return bool(columns.is_surplus[slot]), -int(self._costs[slot]), -int(columns.amount[slot]), slot
+        return (
+            bool(columns.is_surplus[slot]),
+            -int(self._costs[slot]),
+            -int(columns.amount[slot]),
+            int(columns.tie[slot]),
+            slot,
+        )
 
     def _note_size(self, slot: int) -> None:
         self._loss(slot).note_size(self._chain(slot), int(self._columns.amount[slot]))
@@ -263,7 +269,8 @@ class _Search:
             if not slots.size:
                 return False
             costs = self._claimant.standing.holdings.costs()[slots]
-            slot = int(slots[np.argmin(costs / self._columns.amount[slots])])
+            price = costs / self._columns.amount[slots]
+            slot = int(slots[np.lexsort((slots, self._columns.tie[slots], price))[0]])
             if not self._add(slot):
                 self._rule_out(slot)
         return True

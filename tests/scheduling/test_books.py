@@ -85,3 +85,15 @@ def test_what_is_gone_twice_or_was_never_there_does_no_harm() -> None:
     assert rows.jobs == ()
     assert_in_step(rows)
     assert brute.any_place(rows.nodes, rows.jobs, job("b", 4)) is not None
+
+
+def test_equals_are_chosen_alike_whatever_order_they_came_in() -> None:
+    """Two victims alike in all but the id: who was booked first makes no difference."""
+    rows = [running(job(name, 2), place) for name, place in (("b", "n1:0,1"), ("a", "n1:2,3"))]
+    claimant = job("w", 2, priority=1)
+    empty = snapshot([node("n1", 4)], [], [queue("q")])
+    assert decide(empty, NOW_MS, Policy()).starts == ()
+    one = empty.with_event(jobs=[rows[0]]).with_event(jobs=[rows[1]]).with_event(jobs=[claimant])
+    other = empty.with_event(jobs=[rows[1]]).with_event(jobs=[rows[0]]).with_event(jobs=[claimant])
+    assert one == other
+    assert decide(one, NOW_MS, Policy()) == decide(other, NOW_MS, Policy())

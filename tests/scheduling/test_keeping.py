@@ -148,3 +148,12 @@ def test_processors_beside_kept_devices_are_kept_too() -> None:
     winner = job("winner", 4, priority=1, cpus_milli=2000, kept=on("n1:0,1,2,3"))
     result = plan(nodes, [victim, winner, job("small", 0, cpus_milli=2000), job("wide", 0, cpus_milli=3000)])
     assert started(result) == {"small": "n1:"}
+
+
+def test_a_job_that_comes_to_depend_on_another_keeps_nothing() -> None:
+    """Devices were being freed for it; it has to wait for the other job first."""
+    other = running(job("other", 1), "n1:0")
+    kept = replace(job("w", 1), kept=on("n1:1"), depends_on=frozenset({other.id}))
+    result = plan([node("n1", 4)], [other, kept])
+    assert (result.starts, result.keeps) == ((), ())
+    assert result.reasons[kept.id].code is ReasonCode.WAITS_JOB

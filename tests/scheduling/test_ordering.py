@@ -86,10 +86,15 @@ def test_without_preemption_nobody_of_the_queue_is_evicted() -> None:
 
 
 def test_a_plan_evicts_no_more_than_its_budget() -> None:
-    """A claim that needs two evictions waits where one is allowed."""
-    rows = [running(job("a", 2), "n1:0,1"), running(job("b", 2), "n1:2,3"), job("high", 4, priority=5)]
-    assert evicted(plan([node("n1", 4)], rows, policy=Policy(max_evictions=1))) == set()
-    assert evicted(plan([node("n1", 4)], rows, policy=Policy(max_evictions=2))) == {"a", "b"}
+    """The first claim takes what it needs, or it would wait for ever; the next ones keep to what is left."""
+    rows = [
+        running(job(name, 2), place) for name, place in (("a", "n1:0,1"), ("b", "n1:2,3"), ("c", "n2:0,1"))
+    ]
+    first, second = job("first", 4, priority=6), job("second", 2, priority=5)
+    nodes = [node("n1", 4), node("n2", 2)]
+    few, more = (plan(nodes, [*rows, first, second], policy=Policy(max_evictions=n)) for n in (1, 3))
+    assert evicted(few) == {"a", "b"}
+    assert evicted(more) == {"a", "b", "c"}
 
 
 @pytest.mark.parametrize("policy", [LEAST, DAMPED, SHORTEST], ids=["least", "damped", "shortest"])

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from benchmarks import burst, engine, preempt, rest, start
 from benchmarks.figures import Figure
+from benchmarks.misses import notes
 from benchmarks.report import write_report
 from tests.support.platform import LivePlatform, running_platform
 
@@ -34,7 +35,8 @@ def main() -> None:
     if asked.json:
         json.dump({"results": [figure.to_json() for figure in figures]}, sys.stdout, indent=1)
         return
-    path = write_report(figures, now=datetime.now(UTC), names=names if asked.names else (), notes=())
+    partial = names if asked.names else ()
+    path = write_report(figures, now=datetime.now(UTC), names=partial, notes=list(notes(figures)))
     sys.stdout.write(path.read_text(encoding="utf-8"))
 
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.figures import Figure
+from benchmarks.misses import notes
 from benchmarks.report import write_report
 from scheduling.simulation.report import SOURCES, Row, measured, table
 
@@ -25,7 +26,8 @@ def main() -> int:
     rows = list(_shown(measured(asked.traces, asked.only or SOURCES)))
     sys.stdout.write(table(rows) + "\n")
     names = ("sim", *(asked.only or ()))
-    write_report([_figure(row) for row in rows], now=datetime.now(UTC), names=names)
+    figures = [_figure(row) for row in rows]
+    write_report(figures, now=datetime.now(UTC), names=names, notes=list(notes(figures)))
     return int(any(row.met is False for row in rows))
 
 
@@ -43,7 +45,7 @@ def _figure(row: Row) -> Figure:
         value=row.value,
         unit=row.unit,
         bar=row.bar,
-        at_least=row.met is not None and row.bar is not None and (row.value >= row.bar) == row.met,
+        at_least=row.at_least,
         peer="" if row.published is None else f"published {row.published:,.6g}",
     )
 

@@ -22,12 +22,6 @@ def size_up_to(job: Job, most: int) -> int:
     return max(job.least_workers, most - most % step_of(job)) if job.is_elastic else job.num_workers
 
 
-def size_after(job: Job, size: int) -> int:
-    """The smallest allowed size above this one (whether or not the job may ever have it)."""
-    step = step_of(job)
-    return max(job.least_workers, size - size % step + step)
-
-
 def largest_size(job: Job, policy: Policy) -> int:
     """The largest size that the policy grants the job."""
     return size_up_to(job, job.most_workers if policy.growth is not Growth.WANTED else job.num_workers)

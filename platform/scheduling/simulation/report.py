@@ -16,13 +16,16 @@ SOURCES = {
     "openb": "openb",
     "kalos": "kalos",
     "pollux": "pollux.replay",
+    "prediction": "foresight",
     "philly": "philly",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One figure. `bar` is what it has to reach, `published` what others did; `met` is None without a bar."""
+    """One figure. `bar` is what it may not exceed, or has to reach where `at_least`; `published` what others
+    did; `met` is None without a bar.
+    """
 
     work: str
     policy: str
@@ -30,13 +33,15 @@ class Row:
     value: float
     unit: str
     bar: float | None = None
+    at_least: bool = False
     published: float | None = None
     met: bool | None = None
 
     def held_to(self, *, at_most: float | None = None, at_least: float | None = None) -> "Row":
         """The same figure with its bar, and whether it meets it."""
-        met = (at_most is None or self.value <= at_most) and (at_least is None or self.value >= at_least)
-        return replace(self, bar=at_least if at_most is None else at_most, met=met)
+        if at_least is not None:
+            return replace(self, bar=at_least, at_least=True, met=self.value >= at_least)
+        return replace(self, bar=at_most, at_least=False, met=at_most is None or self.value <= at_most)
 
 
 _HEADER = ("work", "policy", "metric", "value", "unit", "bar", "published", "met")

@@ -60,12 +60,6 @@ class Run:
         """When this attempt will be done, unless something happens to it."""
         return self.ready_ms + self.job.runtime_ms - self.done_ms
 
-    @property
-    def limit_ends_ms(self) -> int | None:
-        """When its limit ends this attempt at the latest."""
-        limit_ms = self.job.limit_ms
-        return None if limit_ms is None else self.ready_ms + limit_ms - self.done_ms
-
     def progress_ms(self, now_ms: int) -> int:
         """What it has done by now."""
         return self.done_ms + (max(now_ms - self.ready_ms, 0) if self.place else 0)

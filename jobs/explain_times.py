@@ -17,7 +17,7 @@ _BASES: Mapping[Basis, str | Promise] = {
     Basis.UNKNOWN: _("not known: nothing bounds how long the wait may be"),
 }
 _LATEST = {
-    Basis.LIMITS: _("Starts at %(at)s at the latest, as things are (%(basis)s)."),
+    Basis.LIMITS: _("Starts about %(at)s at the latest, as things are (%(basis)s)."),
     Basis.PREDICTION: _("Starts about %(at)s (%(basis)s)."),
     Basis.UNKNOWN: _("May start about %(at)s, if nobody in the way takes longer than expected."),
 }

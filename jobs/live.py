@@ -51,13 +51,20 @@ class Reading:
     """A snapshot, and the version of each job in it: a decision holds only for that version.
 
     `told` is what the last plan of this process wrote about those that wait: the same is not written again.
-    Those `outside` wait for a job that is hidden from the engine (held, or in its backoff), and so are they.
+    Those `outside` wait for a job that is hidden from the engine (held, in its backoff, or itself outside),
+    and so are they.
     """
 
     snapshot: Snapshot
     versions: Mapping[JobId, int]
     outside: Mapping[JobId, Reason] = field(default_factory=dict)
     told: dict[JobId, Told] = field(default_factory=dict, compare=False)
+
+    def bars(self, asked: model.Job) -> Reason | None:
+        """Why a job that is not stored would be outside as well; None if the engine may look at it."""
+        shown = {job.id for job in self.snapshot.jobs} if asked.depends_on else set()
+        hidden = frozenset(key for key in asked.depends_on if key in self.versions and key not in shown)
+        return _waits(hidden) if hidden else None
 
 
 class LiveSnapshot:
@@ -131,7 +138,7 @@ class LiveSnapshot:
         depends_on = _dependencies(waiting)
         for row in rows:
             self._changed.add(row.job.id)
-            for known in (self._rows, self._versions, self._special):
+            for known in (self._rows, self._versions, self._special, self._told):  # all of it is told anew
                 known.pop(row.job.id, None)
             if row.state not in TERMINAL:
                 self._keep(row.depending_on(depends_on.get(row.job.id, frozenset())))
@@ -154,9 +161,9 @@ class LiveSnapshot:
 
     def _reading(self, shown: Snapshot, now: datetime) -> Reading:
         aside = {key for key, row in self._special.items() if row.is_aside(now)}
-        others = {key: row.job.depends_on & aside for key, row in self._special.items()}
-        outside = {key: _waits(held) for key, held in others.items() if held and key not in aside}
-        hidden = aside | outside.keys()
+        hidden = aside | _dependents(self._special, aside)
+        others = {key: self._special[key].job.depends_on & hidden for key in sorted(hidden - aside)}
+        outside = {key: _waits(held) for key, held in others.items()}
         touched = self._changed | (self._hidden - hidden)
         came = [self._rows[key].job for key in touched if key in self._rows and key not in hidden]
         gone = {key for key in self._changed if key not in self._rows} | hidden
@@ -189,6 +196,20 @@ def _dependencies(waiting: Iterable[JobId]) -> dict[JobId, frozenset[JobId]]:
     for job_id, on_id in rows.values_list("job_id", "on_id"):
         found.setdefault(JobId(str(job_id)), set()).add(JobId(str(on_id)))
     return {key: frozenset(others) for key, others in found.items()}
+
+
+def _dependents(rows: Mapping[JobId, Row], aside: Iterable[JobId]) -> set[JobId]:
+    """Who waits for one of those set aside, or for one who does."""
+    after: dict[JobId, list[JobId]] = {}
+    for key, row in rows.items():
+        for other in row.job.depends_on:
+            after.setdefault(other, []).append(key)
+    found, to_follow = set[JobId](), list(aside)
+    while to_follow:
+        new = [key for key in after.get(to_follow.pop(), ()) if key not in found]
+        found.update(new)
+        to_follow += new
+    return found
 
 
 def _waits(others: frozenset[JobId]) -> Reason:

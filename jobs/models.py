@@ -158,6 +158,10 @@ class SchedulingPolicy(models.Model):
     num_reservations = models.PositiveIntegerField(default=4)
     min_runtime_seconds = models.PositiveIntegerField(default=0)
     max_evictions = models.PositiveIntegerField(null=True)
+    preempts = models.BooleanField(default=True)
+    damps_size = models.BooleanField(default=False)
+    ageing_percent = models.PositiveIntegerField(default=0)
+    service_quantum_device_seconds = models.PositiveIntegerField(default=300)
     shares_surplus = models.BooleanField(default=False)
     takes_later_type = models.BooleanField(default=True)
     usage_half_life_hours = models.PositiveIntegerField(default=0)  # 0: past usage does not count

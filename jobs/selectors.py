@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db.models import BigIntegerField, Count, F, Q, QuerySet
 from django.db.models.fields.json import KT
-from django.db.models.functions import Cast
+from django.db.models.functions import Cast, Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
@@ -15,8 +15,9 @@ from jobs.models import Attempt, Job, JobArray, SchedulingPolicy
 from refusals import NotFound
 
 PLANNED_ORDER = (
-    Cast(KT("reserved__starts_at_ms"), BigIntegerField()).asc(nulls_last=True),
-    Cast(KT("eta__at_ms"), BigIntegerField()).asc(nulls_last=True),
+    Coalesce(
+        Cast(KT("eta__at_ms"), BigIntegerField()), Cast(KT("reserved__starts_at_ms"), BigIntegerField())
+    ).asc(nulls_last=True),
     F("priority").desc(),
     F("submitted_at").asc(),
     F("id").asc(),
@@ -60,12 +61,17 @@ def attempts_of(job: Job) -> QuerySet[Attempt]:
 
 def planned_jobs(user: User, path: str | None = None) -> QuerySet[Job]:
     """The waiting jobs that the user may see, of a queue with those below it or of all, in planned order:
-    those with a reserved place first, then by expected start; where nothing bounds the wait, as they come.
+    by expected start, reserved or not; those of which it is unknown last, as they come.
     """
     waiting = visible_jobs(user).filter(state=State.QUEUED)
     if path is not None:
         waiting = waiting.filter(Q(queue__path=path) | Q(queue__path__startswith=f"{path}/"))
     return waiting.order_by(*PLANNED_ORDER)
+
+
+def least_sizes(jobs: Iterable[UUID]) -> Mapping[UUID, int | None]:
+    """Job id to the fewest workers with which it may start; None for rigid gangs."""
+    return dict(Job.objects.filter(id__in=list(jobs)).values_list("id", "min_workers"))
 
 
 def ahead_of(job: Job) -> int:

@@ -339,6 +339,10 @@ class PolicyShape(serializers.Serializer[None]):
     max_evictions = serializers.IntegerField(allow_null=True)
     usage_half_life_hours = serializers.IntegerField()
     keep_plans_days = serializers.IntegerField()
+    ageing_percent = serializers.IntegerField()
+    service_quantum_device_seconds = serializers.IntegerField()
+    preempts = serializers.BooleanField()
+    damps_size = serializers.BooleanField()
     shares_surplus = serializers.BooleanField()
     takes_later_type = serializers.BooleanField()
 

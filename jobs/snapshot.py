@@ -4,15 +4,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from accounts.models import User
 from jobs import models
 from jobs.lifecycle import State
 from jobs.models import Attempt
 from jobs.services.submit import Submission, predicted_ms
-from jobs.spec_model import Parallelism
+from jobs.spec_model import JobSpec, Parallelism
+from jobs.spec_scale import members
 from scheduling.model import Job, JobId, JobPhase, NodeName, Placement, QueuePath, TopologyRule, Worker
+from scheduling.sizes import size_up_to
 
 RESTART_COST_MS = 10_000  # what an eviction costs beside the steps since the last checkpoint
 _PHASES = {
@@ -54,12 +56,21 @@ def read_rows(*, since: int | None) -> list[Row]:
     return [_row(row, attempts.get(row["id"])) for row in rows]
 
 
-def job_asked_for(submission: Submission, *, user: User, job_id: JobId, now: datetime) -> Job:
-    """A job that is not stored, as it would wait now: for predictions."""
-    wanted = submission.spec
-    longest = wanted.limits.max_runtime_seconds
+def jobs_asked_for(submission: Submission, *, user: User, now: datetime) -> Iterator[Job]:
+    """The job, or those of the array, that are not stored, as they would wait now: for predictions."""
+    asked = submission.spec
+    if not asked.array:
+        yield _job_asked_for(submission, asked, user=user, now=now)
+        return
+    array = str(uuid4())
+    for _values, own in members(asked):
+        job = _job_asked_for(submission, own, user=user, now=now)
+        yield replace(job, array=array, array_cap=asked.concurrent)
+
+
+def _job_asked_for(submission: Submission, wanted: JobSpec, *, user: User, now: datetime) -> Job:
     return Job(
-        id=job_id,
+        id=JobId(str(uuid4())),
         queue=QueuePath(submission.queue.path),
         priority=wanted.priority,
         submitted_at_ms=milliseconds(now),
@@ -80,7 +91,8 @@ def job_asked_for(submission: Submission, *, user: User, job_id: JobId, now: dat
             else ()
         ),
         grace_ms=wanted.limits.grace_seconds * 1000,
-        max_runtime_ms=None if longest is None else longest * 1000,
+        depends_on=frozenset(map(JobId, wanted.depends_on)),
+        max_runtime_ms=_longest_ms(wanted.limits.max_runtime_seconds, wanted.limits.grace_seconds),
         restart_cost_ms=RESTART_COST_MS,
     )
 
@@ -107,9 +119,12 @@ _COLUMNS = (
 )
 
 
+_OF_ATTEMPTS = ("job_id", "placement", "ordered_at", "running_at")
+
+
 def _live_attempts(jobs: list[UUID]) -> dict[UUID, Mapping[str, Any]]:
     live = Attempt.objects.filter(job__in=jobs, ended_at__isnull=True)
-    return {row["job_id"]: row for row in live.values("job_id", "placement", "ordered_at")}
+    return {row["job_id"]: row for row in live.values(*_OF_ATTEMPTS)}
 
 
 def _row(row: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> Row:
@@ -122,9 +137,8 @@ def _row(row: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> Row:
 
 
 def _job(row: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> Job:
-    longest = row["max_runtime_seconds"]
     parallelism = Parallelism(**stored_parallelism(row["spec__parallelism"]))
-    return Job(
+    job = Job(
         id=JobId(str(row["id"])),
         queue=QueuePath(row["queue__path"]),
         priority=row["priority"],
@@ -143,16 +157,32 @@ def _job(row: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> Job:
         grace_ms=row["grace_seconds"] * 1000,
         array=str(row["array_id"] or ""),
         array_cap=row["array__cap"],
-        max_runtime_ms=None if longest is None else longest * 1000,
+        max_runtime_ms=_longest_ms(row["max_runtime_seconds"], row["grace_seconds"]),
         predicted_ms=row["predicted_ms"],
         attained_milli_ms=row["attained_milli_ms"],
         phase=_PHASES.get(row["state"], JobPhase.WAITING),
         placement=placement_of(attempt["placement"]) if attempt else (),
         kept=placement_of(row["kept"]),
-        placed_at_ms=milliseconds(attempt["ordered_at"]) if attempt else None,
+        placed_at_ms=milliseconds(attempt["running_at"] or attempt["ordered_at"]) if attempt else None,
         saved_at_ms=milliseconds(row["saved_at"]) if row["saved_at"] else None,
         restart_cost_ms=RESTART_COST_MS,
     )
+    return in_one_piece(job) if attempt else job
+
+
+def in_one_piece(job: Job) -> Job:
+    """A gang that holds devices, without surplus below what its user wants: it cannot shrink in place, so
+    every worker that it gives up costs the restart of the whole gang, and the engine has to count that.
+    """
+    if job.min_workers is None:
+        return job
+    size = min(len(job.placement), size_up_to(job, job.num_workers))
+    return replace(job, min_workers=max(job.least_workers, size))
+
+
+def _longest_ms(limit_seconds: int | None, grace_seconds: int) -> int | None:
+    """How long it may hold its devices: whoever is over its limit is told to leave, and has its grace."""
+    return None if limit_seconds is None else (limit_seconds + grace_seconds) * 1000
 
 
 def stored_parallelism(stored: Mapping[str, Any] | None) -> dict[str, int]:

@@ -123,7 +123,7 @@ def _types(key: str, amounts: Mapping[str, int]) -> Iterator[Problem]:
 
 
 def _types_below_limits(guarantees: Mapping[str, int], limits: Mapping[str, int]) -> Iterator[Problem]:
-    for name in guarantees.keys() & limits.keys():
+    for name in sorted(guarantees.keys() & limits.keys()):
         if limits[name] < guarantees[name]:
             numbers = {"limit": devices(limits[name]), "guarantee": devices(guarantees[name])}
             rule = _("of %(limit)s is below the guarantee of %(guarantee)s")

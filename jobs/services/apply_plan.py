@@ -69,6 +69,8 @@ class Applied:
 
 def apply_plan(plan: Plan, reading: Reading, *, now: datetime) -> Applied:
     """Apply every decision of a plan that was made on this reading."""
+    if plan.repairs:  # no job is told to lack workers, so none can be repaired
+        logger.error("a plan repairs what cannot be repaired: %s", [repair.job for repair in plan.repairs])
     started = _start_all(plan.starts, reading, now=now)
     evicted = _carry_out({evict.job: _evict(evict, reading) for evict in plan.evictions}, now=now)
     resized = _carry_out(_resizes(plan, reading, now=now), now=now)

@@ -23,9 +23,11 @@ RANGES = {
     "min_runtime_seconds": (0, 86_400),
     "max_evictions": (0, 100_000),
     "usage_half_life_hours": (0, 10_000),
+    "ageing_percent": (0, 100),
+    "service_quantum_device_seconds": (1, 1_000_000_000),
     "keep_plans_days": (1, 366),
 }
-FLAGS = ("shares_surplus", "takes_later_type")
+FLAGS = ("preempts", "damps_size", "shares_surplus", "takes_later_type")
 KEYS = (*CHOICES, *RANGES, *FLAGS)
 
 
@@ -47,6 +49,10 @@ def live_policy() -> Policy:
         num_reservations=row.num_reservations,
         min_runtime_ms=row.min_runtime_seconds * 1000,
         max_evictions=row.max_evictions,
+        preempts=row.preempts,
+        damps_size=row.damps_size,
+        ageing_percent=row.ageing_percent,
+        service_quantum_milli_ms=row.service_quantum_device_seconds * 1_000_000,
         shares_surplus=row.shares_surplus,
         takes_later_type=row.takes_later_type,
     )
@@ -72,11 +78,11 @@ def change_policy(
     if problems:
         raise Invalid(details=problems)
     with transaction.atomic():
-        row = stored_policy()
+        row, _made = SchedulingPolicy.objects.select_for_update().get_or_create(id=THE_ONE)
         before = {key: getattr(row, key) for key in changes}
         for key, value in changes.items():
             setattr(row, key, value)
-        row.save()
+        row.save(update_fields=list(changes))  # whoever changes other keys loses nothing
         record_audit(
             actor=user,
             action="policy_changed",

@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import uuid4
 
 from accounts.models import User
 from jobs.explain_times import moment_of
 from jobs.live import LIVE
 from jobs.services.policy import live_policy
 from jobs.services.submit import Submission, check_submission
-from jobs.snapshot import job_asked_for, milliseconds
+from jobs.snapshot import jobs_asked_for, milliseconds
 from refusals import Invalid, Problem
 from scheduling.decide import decide
-from scheduling.model import Eta, JobId, Reason
+from scheduling.model import Eta, Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +40,13 @@ def preview_job(*, user: User, document: object, now: datetime) -> Preview:
 
 
 def _predict(submission: Submission, *, user: User, now: datetime) -> Preview:
-    job_id = JobId(str(uuid4()))
-    asked = job_asked_for(submission, user=user, job_id=job_id, now=now)
-    plan = decide(LIVE.read(now=now).snapshot.with_event(jobs=[asked]), milliseconds(now), live_policy())
-    if any(start.job == job_id for start in plan.starts):
+    """Of an array, what becomes of its first job."""
+    asked, reading = next(jobs_asked_for(submission, user=user, now=now)), LIVE.read(now=now)
+    if (barred := reading.bars(asked)) is not None:
+        return Preview(reason=barred)
+    plan = decide(reading.snapshot.with_event(jobs=[asked]), milliseconds(now), live_policy())
+    if any(start.job == asked.id for start in plan.starts):
         return Preview(starts_now=True, starts_at=now)
-    eta = plan.etas.get(job_id)
+    eta = plan.etas.get(asked.id)
     starts_at = moment_of(eta.at_ms) if eta and eta.at_ms is not None else None
-    return Preview(reason=plan.reasons.get(job_id), starts_at=starts_at, eta=eta)
+    return Preview(reason=plan.reasons.get(asked.id), starts_at=starts_at, eta=eta)

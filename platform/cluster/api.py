@@ -55,8 +55,10 @@ class WindowList(APIView):
         tags=["cluster"],
     )
     def post(self, request: Request) -> Response:
-        """Plan a window: what would run into it is not started there, what is there then leaves. For
-        platform admins.
+        """Plan a window. For platform admins.
+
+        What would run into it is not started there; what is there is told to leave, its grace before the
+        window begins.
         """
         asked = WindowSerializer(data=request.data)
         asked.is_valid(raise_exception=True)

@@ -38,7 +38,8 @@ class Node(models.Model):
 
 class MaintenanceWindow(models.Model):
     """From start to end nobody may hold these nodes: jobs that would run into it are not started there, and
-    those that are still there when it begins save and leave. Cancelled ones are kept for the record.
+    those that are still there are told to leave, their grace before it begins. Cancelled ones are kept for
+    the record.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -72,23 +72,24 @@ def create_queue(
         type_limits=type_limits,
     )
     with transaction.atomic():
-        family = lock_family(path)
-        parent = _parent(family, path)
-        _require_manager(user, parent)
-        _require_team(user, parent, team)
-        if path in family:
-            raise Conflict(why=_("there is already a queue of this name."))
-        _check(family, path, quota)
-        queue = Queue.objects.create(
-            path=path,
-            parent=parent,
-            team=team or (parent.team if parent else None),
-            created_at=now,
-            **_columns(quota),
-        )
+        parent = _room_for(user, path, team, quota)
+        owner = team or (parent.team if parent else None)
+        queue = Queue.objects.create(path=path, parent=parent, team=owner, created_at=now, **_columns(quota))
         _record(user, "queue_created", queue, data={"after": _columns(quota)}, address=address, now=now)
     wake_tick()
     return queue
+
+
+def _room_for(user: User, path: str, team: Team | None, quota: Quota) -> Queue | None:
+    """The parent of a new queue, locked with all its family; refuses what this user may not make there."""
+    family = lock_family(path)
+    parent = _parent(family, path)
+    _require_manager(user, parent)
+    _require_team(user, parent, team)
+    if path in family:
+        raise Conflict(why=_("there is already a queue of this name."))
+    _check(family, path, quota)
+    return parent
 
 
 def set_quota(

@@ -109,6 +109,56 @@ def test_a_forecast_lists_who_waits_in_planned_order(face: Face) -> None:
     assert face.get("queues/a/forecast", "outsider").status_code == 404
 
 
+def test_whoever_starts_sooner_is_planned_before_a_later_reservation(face: Face) -> None:
+    """A reserved place is no rank: only the expected start is, then the turn."""
+    for name in ("reserved", "soon", "unknown"):
+        face.submit(name=name)
+    late, soon = ({"at_ms": at_ms, "basis": "limits"} for at_ms in (1_795_993_300_000, 1_795_993_200_000))
+    place: dict[str, Any] = {
+        "placement": [],
+        "accelerator_type": "slot",
+        "starts_at_ms": late["at_ms"],
+        "basis": "limits",
+    }
+    Job.objects.filter(name="reserved").update(eta=late, reserved=place)
+    Job.objects.filter(name="soon").update(eta=soon)
+    rows = face.get("queues/a/forecast").json()["results"]
+    assert [row["name"] for row in rows] == ["soon", "reserved", "unknown"]
+
+
+def test_an_array_is_supposed_with_all_its_jobs_and_its_cap(face: Face) -> None:
+    """Two may hold devices at once, though there is room for all."""
+    array = document(resources={"accelerators": 1}, array={"seed": [1, 2, 3]}, limits={"concurrent": 2})
+    rows = face.post("simulate", {"jobs": [array]}).json()["jobs"]
+    assert sorted(row["starts_now"] for row in rows) == [False, True, True]
+    assert [row["reason"]["code"] for row in rows if row["reason"]] == ["array_cap"]
+    huge = document(array={"seed": list(range(600))})
+    refused = face.post("simulate", {"jobs": [huge, huge]})
+    assert (refused.status_code, refused.json()["details"][0]["path"]) == (422, "jobs")
+    assert face.post("jobs/validate", array).json()["predicted"]["starts_now"]
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+def test_what_depends_on_another_job_is_supposed_to_wait_for_it(face: Face, *, is_held: bool) -> None:
+    """Also where the engine does not see that one, because it is held."""
+    first = face.submit()
+    if is_held:
+        face.post(f"jobs/{first['id']}/hold")
+    after = document(depends_on=[first["id"]])
+    (supposed,) = face.post("simulate", {"jobs": [after]}).json()["jobs"]
+    predicted = face.post("jobs/validate", after).json()["predicted"]
+    for told in (supposed, predicted):
+        assert (told["starts_now"], told["reason"]["code"]) == (False, "waits_job")
+
+
+def test_a_gang_that_loses_its_node_may_start_smaller(face: Face) -> None:
+    """While it runs it counts as rigid; once it waits, its least size is enough."""
+    job = face.world.submit(workers={"min": 1, "max": 2})
+    face.world.place(job, nodes=("n1", "n2"))
+    gone = face.post("simulate", {"remove_nodes": ["n1"]}).json()
+    assert [row["id"] for row in gone["starts"]] == [str(job.id)]
+
+
 def test_the_policy_is_read_by_all_and_changed_by_platform_admins(face: Face) -> None:
     """And stands with the next plan."""
     assert face.get("policy").json()["num_reservations"] == 4

@@ -1,10 +1,15 @@
 """Jobs that start after others, arrays of jobs, and gangs that may be smaller than wanted."""
 
+import threading
+import time
+from dataclasses import replace
+
 import pytest
+from django.db import connections, transaction
 
 from jobs.live import LIVE
 from jobs.models import Attempt, Job, JobArray, PlanRecord
-from jobs.services.apply_plan import GROWS_AFTER, apply_plan
+from jobs.services.apply_plan import GROWS_AFTER, Applied, apply_plan
 from jobs.services.change import clone_document
 from jobs.services.plans import forget_plans
 from jobs.services.policy import change_policy, live_policy
@@ -12,7 +17,7 @@ from jobs.services.stop import cancel_job
 from jobs.services.tick import run_tick
 from ray_runtime.protocol import EndCause, StopIntent
 from refusals import Forbidden, Invalid
-from scheduling.model import JobId, NodeName, Order, Plan, Resize, Start, Worker
+from scheduling.model import JobId, NodeName, Order, Plan, Policy, Repair, Resize, Runtimes, Start, Worker
 from tests.jobs.builders import World, at, fresh, used_milli
 
 ONE = {"accelerators": 1}
@@ -133,6 +138,14 @@ def test_a_gang_grows_only_after_it_has_run_for_a_while(world: World) -> None:
     assert apply_plan(Plan(resizes=(larger,)), LIVE.read(now=at(1)), now=at(late)).num_resized == 1
 
 
+def test_a_plan_that_repairs_is_an_error_on_record(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """The engine is never told that workers are missing, so it has nothing to repair."""
+    repair = Repair(job=JobId("x"), placement=())
+    assert apply_plan(Plan(repairs=(repair,)), LIVE.read(now=at(1)), now=at(1)) == Applied()
+    (record,) = caplog.records
+    assert (record.levelname, "repairs" in record.message) == ("ERROR", True)
+
+
 def test_every_plan_is_on_record_once(world: World) -> None:
     """Those that say the same lengthen one row; old ones go after the days that the policy gives."""
     world.submit()
@@ -159,3 +172,43 @@ def test_platform_admins_say_how_the_engine_decides(world: World) -> None:
     with pytest.raises(Forbidden):
         change_policy(user=world.cast.owner, changes={"num_reservations": 0}, now=at(3))
     assert live_policy().num_reservations == 8
+
+
+def test_the_orders_that_traces_favour_can_be_set(world: World) -> None:
+    """Each with all that it needs; the least service is given in seconds of one device."""
+    neutral = Policy(runtimes=Runtimes.PREDICTIONS, num_reservations=4)
+    assert live_policy() == neutral
+    changes = {
+        "preempts": False,
+        "damps_size": True,
+        "ageing_percent": 10,
+        "service_quantum_device_seconds": 3000,
+    }
+    change_policy(user=world.cast.platform_admin, changes=changes, now=at(1))
+    assert live_policy() == replace(
+        neutral,
+        preempts=False,
+        damps_size=True,
+        ageing_percent=10,
+        service_quantum_milli_ms=3_000_000_000,
+    )
+
+
+def test_two_who_change_the_policy_at_once_both_do(committed_world: World) -> None:
+    """The second waits for the first, and writes its own keys alone."""
+    admin, written = committed_world.cast.platform_admin, threading.Event()
+    change_policy(user=admin, changes={"num_reservations": 1}, now=at(1))
+
+    def change_slowly() -> None:
+        with transaction.atomic():
+            change_policy(user=admin, changes={"num_reservations": 7}, now=at(2))
+            written.set()
+            time.sleep(0.3)
+        connections.close_all()
+
+    slow = threading.Thread(target=change_slowly)
+    slow.start()
+    written.wait(timeout=20)
+    change_policy(user=admin, changes={"max_evictions": 5}, now=at(3))
+    slow.join(timeout=20)
+    assert (live_policy().num_reservations, live_policy().max_evictions) == (7, 5)

@@ -2,6 +2,7 @@
 
 import random
 import threading
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -13,9 +14,11 @@ from jobs.models import Job
 from jobs.services.change import change_priority
 from jobs.services.stop import cancel_job, hold_job, release_job
 from jobs.services.tick import run_tick
+from jobs.snapshot import in_one_piece, milliseconds
 from quotas.models import Queue
 from ray_runtime.protocol import EndCause, ReportKind
-from scheduling.model import JobId, ReasonCode
+from scheduling import model
+from scheduling.model import JobId, NodeName, QueuePath, ReasonCode, Worker
 from tests.jobs.builders import World, at, fresh
 
 
@@ -150,6 +153,72 @@ def test_who_waits_for_a_held_job_waits_with_a_reason(world: World) -> None:
     run_tick(now=at(4))
     assert fresh(first).state == "starting"
     assert fresh(second).state == "queued"
+
+
+def test_a_chain_behind_a_held_job_is_hidden_to_its_end(world: World) -> None:
+    """Each is told whom it waits for; the engine starts none of them, and spends no device on them."""
+    first = world.submit()
+    second = world.submit(depends_on=[str(first.id)])
+    third = world.submit(depends_on=[str(second.id)])
+    hold_job(user=world.cast.owner, job_id=first.id, now=at(1))
+    assert LIVE.read(now=at(2)).snapshot.jobs == ()
+    applied = run_tick(now=at(2)).applied
+    assert (applied.num_started, applied.num_dropped) == (0, 0)
+    for job, other in ((second, first), (third, second)):
+        reason = fresh(job).reason
+        assert reason is not None
+        assert (reason["code"], reason["params"]["job"]) == (ReasonCode.WAITS_JOB, str(other.id))
+    release_job(user=world.cast.owner, job_id=first.id, now=at(3))
+    assert len(LIVE.read(now=at(4)).snapshot.jobs) == 3
+
+
+def test_a_row_that_is_read_anew_is_told_anew(world: World) -> None:
+    """What the last plan wrote may be gone from it, though its version is the same."""
+    for node in ("n1", "n2"):
+        world.running(node=node)
+    job = world.submit()
+    run_tick(now=at(1))
+    assert fresh(job).reason is not None
+    Job.objects.filter(id=job.id).update(reason=None, priority=100)
+    run_tick(now=at(2))
+    assert fresh(job).reason is not None
+
+
+def test_a_time_limit_counts_from_the_run_and_has_its_grace(world: World) -> None:
+    """As it is enforced: an end is never believed too early."""
+    job = world.submit(limits={"max_runtime": "100s", "grace": "20s"})
+    attempt = world.place(job, now=at(10))
+    (starting,) = LIVE.read(now=at(11)).snapshot.jobs
+    assert starting.placed_at_ms == milliseconds(at(10))
+    world.report(attempt, ReportKind.RUNNING, now=at(30))
+    (running,) = LIVE.read(now=at(31)).snapshot.jobs
+    assert (running.placed_at_ms, running.max_runtime_ms) == (milliseconds(at(30)), 120_000)
+
+
+def test_a_running_gang_has_no_surplus_below_what_is_wanted(world: World) -> None:
+    """A shrink costs the whole gang a restart; while it waits it may start with its least size."""
+    job = world.submit(workers={"min": 1, "max": 3, "want": 2}, resources={"accelerators": 1})
+    (waiting,) = LIVE.read(now=at(1)).snapshot.jobs
+    assert waiting.min_workers == 1
+    world.place(job, nodes=("n1", "n2"))
+    (placed,) = LIVE.read(now=at(2)).snapshot.jobs
+    assert (placed.min_workers, placed.num_workers, placed.max_workers) == (2, 2, 3)
+    wants_less = replace(placed, min_workers=1, num_workers=1)
+    assert in_one_piece(wants_less).min_workers == 1
+    has_less = replace(placed, min_workers=1, placement=placed.placement[:1])
+    assert (in_one_piece(has_less).min_workers, in_one_piece(has_less).num_workers) == (1, 2)
+    rigid = replace(placed, min_workers=None)
+    assert in_one_piece(rigid) is rigid
+
+
+def test_a_size_between_two_steps_is_no_size_for_a_running_gang() -> None:
+    """It goes down to the largest allowed one, and no further."""
+    six = tuple(Worker(node=NodeName("n1"), devices=(device,)) for device in range(6))
+    gang = model.Job(
+        id=JobId("gang"), queue=QueuePath("a"), priority=1, submitted_at_ms=0, num_workers=5,
+        accelerators_milli=1000, min_workers=2, step_workers=2, placement=six,
+    )  # fmt: skip
+    assert in_one_piece(gang).min_workers == 4
 
 
 def test_an_attempt_leaves_the_service_that_it_had(world: World) -> None:

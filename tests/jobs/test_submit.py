@@ -229,7 +229,7 @@ def test_the_engine_sees_what_was_asked_for(world: World) -> None:
     assert (seen.num_workers, seen.accelerators_milli, seen.cpus_milli) == (2, 4000, 1500)
     assert (seen.memory_bytes, seen.types) == (2**30, ("h100", "slot"))
     assert seen.topology == (TopologyRule(level="rack", preferred=True),)
-    assert (seen.max_runtime_ms, seen.grace_ms) == (3_600_000, 5_000)
+    assert (seen.max_runtime_ms, seen.grace_ms) == (3_605_000, 5_000)
     assert reading.versions == {seen.id: fresh(job).version}
     assert [node.name for node in reading.snapshot.nodes] == ["n1", "n2"]
 

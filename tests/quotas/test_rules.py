@@ -47,6 +47,14 @@ def test_what_is_promised_of_a_type_fits_everywhere() -> None:
     assert below == {"type_guarantees.h100": "is less than the 2 promised to the queues below"}
 
 
+def test_problems_of_types_come_by_name() -> None:
+    """Not in the order of a set, which differs from process to process."""
+    names = [f"type-{letter}" for letter in "hgfedcba"]
+    limits, guarantees = dict.fromkeys(names, 1000), dict.fromkeys(names, 2000)
+    found = told(guarantee_milli=16_000, type_guarantees=guarantees, type_limits=limits)
+    assert list(found) == [f"type_limits.{name}" for name in sorted(names)]
+
+
 @pytest.mark.parametrize(
     ("given", "path"),
     [

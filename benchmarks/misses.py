@@ -11,8 +11,8 @@ REASONS: Mapping[str, str] = {
         " torch imported already is the way, and not in the runtime yet"
     ),
     "100 commands, first submit to last running": (
-        "submissions, ticks, reports and log streams share two cores, and the cluster's side alone does 40 to 54 a"
-        " second; what the kept snapshot and starts in bulk changed is in docs/decisions/live-snapshot.md"
+        "submissions, ticks, reports and log streams share two cores, and the cluster's side alone does 40 to"
+        " 54 a second; what a kept snapshot and starts in bulk changed is in docs/decisions/live-snapshot.md"
     ),
     "preempt order to devices free, 200 MB state saved, 4 workers": (
         "four ranks on two cores finish their step, agree, write and checksum 200 MB, and the first save also"

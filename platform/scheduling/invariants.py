@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from scheduling.amounts import DEVICE_MILLI, Shape, held_milli, shape_of
+from scheduling.conditions import Movement, unmet
 from scheduling.model import (
     LINK_LEVEL,
     NODE_LEVEL,
@@ -31,8 +32,11 @@ from scheduling.sizes import step_of
 from scheduling.snapshot import Snapshot
 
 
-def check(snapshot: Snapshot, plan: Plan) -> list[str]:
-    """What is wrong with gangs, places, things promised twice, limits, victims or reasons."""
+def check(snapshot: Snapshot, plan: Plan, *, now_ms: int | None = None) -> list[str]:
+    """What is wrong with gangs, places, things promised twice, limits, victims, reasons or conditions.
+
+    Without the moment of the plan, windows and run times are not looked at.
+    """
     books = _Books(snapshot, plan)
     return [
         *books.check_gangs(),
@@ -41,6 +45,7 @@ def check(snapshot: Snapshot, plan: Plan) -> list[str]:
         *books.check_limits(),
         *books.check_victims(),
         *books.check_reasons(),
+        *unmet(books.movement(snapshot), now_ms=now_ms),
     ]
 
 
@@ -67,6 +72,18 @@ class _Books:
             if name in self.changes
         }
         self.leaving = {job.id: gone for job in snapshot.jobs if (gone := self._leavers(job))}
+
+    def movement(self, snapshot: Snapshot) -> Movement:
+        """Who holds what, for the conditions that need no more."""
+        return Movement(
+            snapshot=snapshot,
+            plan=self.plan,
+            staying=self.after,
+            leaving=self.leaving,
+            starting=self.starts,
+            joining=self.joining,
+            keeping=self.keeps,
+        )
 
     def check_gangs(self) -> Iterator[str]:
         """Each start and each keep is a whole gang on a place that its job allows."""
@@ -193,7 +210,8 @@ class _Books:
                     yield f"{pair}: surplus does not move"
             else:
                 yield from (f"{pair}: {problem}" for problem in self._victim_problems(job, winner))
-            if job.queue == winner.queue and job.priority >= winner.priority + shares:
+            reaches_equals = shares or self._ranks_by_service()
+            if job.queue == winner.queue and job.priority >= winner.priority + reaches_equals:
                 yield f"{pair}: its priority is not lower"
 
     def _given(
@@ -245,6 +263,9 @@ class _Books:
             return
         if job.types and node.accelerator_type not in job.types:
             yield f"{worker.node} is of a type that it does not allow"
+        labels = {**node.domains, NODE_LEVEL: node.name}
+        if any(labels.get(selector.label) not in selector.values for selector in job.selectors):
+            yield f"{worker.node} is not among those selected"
         if len(set(worker.devices)) != shape_of(job).num_devices:
             yield f"{len(set(worker.devices))} devices for a worker"
         if any(device not in range(node.num_devices) for device in worker.devices):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from scheduling.model import Job, JobPhase, Node, Placement, Plan, Queue
+from scheduling.model import Job, JobId, JobPhase, Node, Placement, Plan, Queue, Selector, Window
 from scheduling.snapshot import Snapshot
 from tests.scheduling import brute
 from tests.scheduling.building import job, node, preferred, queue, required, snapshot
@@ -151,6 +151,77 @@ def _changing(draw: st.DrawFn, row: Job) -> Job:
     if row.is_elastic and draw(st.booleans()):
         return replace(row, placement=row.placement[:-num], releasing=row.placement[-num:])
     return replace(row, placement=row.placement[:-num], num_missing=num)
+
+
+@st.composite
+def crowded_snapshots(draw: st.DrawFn) -> Snapshot:
+    """Two nodes full of small jobs of low priority, of which some leave, and two to four more that wait."""
+    rows, placed = [node("n0", 4, rack="r"), node("n1", 4, rack=draw(st.sampled_from("rs")))], list[Job]()
+    for number in range(8):
+        row = replace(draw(jobs(f"r{number}")), accelerators_milli=1000, num_workers=1, topology=(), types=())
+        row = replace(row, priority=draw(st.sampled_from([0, 0, 1])), cpus_milli=0)
+        place = brute.any_place(rows, placed, row)
+        assert place is not None
+        placed.append(draw(_placed(row, place)))
+    waiting = [draw(jobs(f"w{number}")) for number in range(draw(st.integers(2, 4)))]
+    waiting = [replace(row, priority=draw(st.integers(1, 3)), cpus_milli=0) for row in waiting]
+    return snapshot(rows, [*placed, *waiting], draw(queues()))
+
+
+@st.composite
+def rich_snapshots(draw: st.DrawFn, *, num_waiting: int = 4) -> Snapshot:
+    """The same with users, limits of users and types, capped arrays, jobs that wait for others, selectors,
+    run times and maintenance windows, each now and then.
+    """
+    rows = draw(st.one_of(crowded_snapshots(), full_snapshots(), elastic_snapshots(num_waiting=num_waiting)))
+    names = [row.id for row in rows.jobs]
+    caps = {"": None, "m": draw(st.integers(1, 2)), "n": draw(st.integers(1, 3))}
+    return Snapshot.of(
+        nodes=rows.nodes,
+        queues=[draw(_capped(row)) for row in rows.queues],
+        jobs=[draw(_bound(row, caps, names)) for row in rows.jobs],
+        levels=rows.levels,
+        windows=[draw(_windows(f"m{at}", rows)) for at in range(draw(st.sampled_from([0, 0, 0, 0, 1, 2])))],
+    )
+
+
+@st.composite
+def _capped(draw: st.DrawFn, row: Queue) -> Queue:
+    return replace(
+        row,
+        user_limit_milli=draw(st.sampled_from([None, None, None, 3000, 5000])),
+        type_limits=draw(st.sampled_from([{}, {}, {}, {"x": 3000}, {"x": 5000, "y": 1000}])),
+    )
+
+
+@st.composite
+def _bound(draw: st.DrawFn, row: Job, caps: dict[str, int | None], names: list[JobId]) -> Job:
+    """Whoever waits may wait for another; runs are bounded by a limit, a prediction, both or nothing."""
+    array = draw(st.sampled_from(["", "", "", "", "m", "n"]))
+    others = st.sampled_from([name for name in [*names, JobId("unknown")] if name != row.id])
+    awaited = draw(st.integers(0, 7)) == 7 and row.phase is JobPhase.WAITING
+    nodes = Selector(label="node", values=frozenset({"n0", "n1"}))
+    return replace(
+        row,
+        user=draw(st.sampled_from("ab")),
+        array=array,
+        array_cap=caps[array],
+        depends_on=frozenset({draw(others)} if awaited else ()),
+        selectors=draw(st.sampled_from([(), (), (), (), (), (nodes,)]))
+        if row.phase is JobPhase.WAITING
+        else (),
+        max_runtime_ms=draw(st.sampled_from([None, 100_000, 200_000])),
+        predicted_ms=draw(st.sampled_from([None, None, 120_000])),
+        grace_ms=draw(st.sampled_from([0, 30_000])),
+    )
+
+
+@st.composite
+def _windows(draw: st.DrawFn, name: str, rows: Snapshot) -> Window:
+    """One that is over, has begun, or begins before or after most jobs have ended."""
+    begins = draw(st.sampled_from([10_000, 90_000, 110_000, 150_000, 500_000]))
+    nodes = draw(st.sets(st.sampled_from([row.name for row in rows.nodes]), min_size=1))
+    return Window(name=name, nodes=frozenset(nodes), starts_at_ms=begins, ends_at_ms=begins + 60_000)
 
 
 def carried_out(rows: Snapshot, plan: Plan, *, now_ms: int) -> Snapshot:

@@ -4,22 +4,26 @@ import math
 from collections.abc import Callable
 from functools import partial
 
+from scheduling.bench.extras import extras_in
 from scheduling.bench.registry import Case, Clocks, Measured, percentile
 from scheduling.bench.workloads import NOW_MS, Size, busy_cluster, settled
 from scheduling.decide import decide
-from scheduling.model import Growth, JobId, Policy
+from scheduling.model import Growth, JobId, JobPhase, Plan, Policy, Runtimes
 from scheduling.snapshot import Snapshot
 
 NUM_NODES = 10_000
 NUM_RUNS = 7
-EVERYTHING = Policy(num_reservations=4, growth=Growth.MOST)
+EVERYTHING = Policy(num_reservations=4, growth=Growth.MOST, runtimes=Runtimes.PREDICTIONS)
 SIZES = (10_000, 20_000, 40_000)
 
 
-def decided(snapshot: Snapshot, policy: Policy = EVERYTHING) -> int:
-    """One pass, and every reason and expected time of its plan; how many jobs wait after it."""
+def decided(snapshot: Snapshot, policy: Policy = EVERYTHING) -> Plan:
+    """One pass, and every reason and expected time of its plan."""
     plan = decide(snapshot, NOW_MS, policy)
-    return len(dict(plan.reasons)) + len(dict(plan.etas))
+    if plan.evictions:
+        raise ValueError(f"{len(plan.evictions)} evictions were planned, none is due")
+    dict(plan.reasons), dict(plan.etas)
+    return plan
 
 
 def after_events(snapshot: Snapshot, run: int) -> Snapshot:
@@ -38,10 +42,10 @@ def timed(snapshot: Snapshot, clocks: Clocks, act: Callable[[Snapshot], object])
 def measure(clocks: Clocks, *, num_waiting: int) -> Measured:
     """95th percentile of passes, each over a snapshot one event on, in milliseconds."""
     snapshot = busy_cluster(Size(num_nodes=NUM_NODES, num_waiting=num_waiting))
-    decided(snapshot)
+    plan = decided(snapshot)
     runs = [timed(after_events(snapshot, run), clocks, decided) for run in range(NUM_RUNS)]
     cpu, wall = zip(*runs, strict=True)
-    detail = f"{len(snapshot.jobs) - num_waiting} running, {num_waiting} waiting, {NUM_RUNS} passes"
+    detail = f"{_told(snapshot, plan)}, {NUM_RUNS} passes"
     return Measured(value=percentile(cpu, 95), wall=percentile(wall, 95), detail=detail)
 
 
@@ -67,14 +71,24 @@ def one_event(clocks: Clocks, *, num_nodes: int, num_waiting: int) -> Measured:
     who could start has.
     """
     snapshot = busy_cluster(Size(num_nodes=num_nodes, num_waiting=num_waiting, busy=1.0))
-    snapshot = settled(snapshot, decide(snapshot, NOW_MS, EVERYTHING))
-    num_left = len(dict(decide(snapshot, NOW_MS, EVERYTHING).reasons))
+    snapshot = settled(snapshot, decided(snapshot))
+    plan = decided(snapshot)
     running = [job.id for job in snapshot.jobs if job.id.startswith("r")]
     ended = running[: 3 * NUM_RUNS]
     runs = [timed(snapshot, clocks, partial(_end, ended=job)) for job in ended]
     cpu, wall = zip(*runs, strict=True)
-    detail = f"{num_left} waiting, 4 reservations, {len(runs)} events"
+    detail = f"{_told(snapshot, plan)}, {len(runs)} events"
     return Measured(value=percentile(cpu, 95), wall=percentile(wall, 95), detail=detail)
+
+
+def _told(snapshot: Snapshot, plan: Plan) -> str:
+    """What there was, counted from the rows and the plan."""
+    num_waiting = sum(job.phase is JobPhase.WAITING for job in snapshot.jobs)
+    return (
+        f"{len(snapshot.jobs) - num_waiting} running, {num_waiting} waiting ({extras_in(snapshot.jobs)}),"
+        f" {len(plan.reservations)} reservations, {len(plan.starts)} starts, {len(plan.resizes)} resizes,"
+        f" {len(plan.evictions)} evictions"
+    )
 
 
 def _end(snapshot: Snapshot, *, ended: JobId) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from scheduling.bench.extras import with_extras
 from scheduling.model import (
     Job,
     JobId,
@@ -16,6 +17,7 @@ from scheduling.model import (
     Queue,
     QueuePath,
     TopologyRule,
+    Window,
     Worker,
 )
 from scheduling.snapshot import Snapshot
@@ -36,6 +38,8 @@ TOPOLOGIES: tuple[tuple[TopologyRule, ...], ...] = (
     (TopologyRule(level="link"),),
 )
 TYPES: tuple[tuple[str, ...], ...] = ((), (), ("h100",), ("a100",), ("h100", "a100"))
+OLD_TYPE = "a100"
+LIMITS_USERS, LIMITS_TYPE = QueuePath("org0/team0"), QueuePath("org1/team1")
 GANGS = (1, 1, 1, 1, 2, 2, 4, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
@@ -51,18 +55,25 @@ class Size:
 
 def busy_cluster(size: Size) -> Snapshot:
     """A cluster on which running jobs of up to 64 workers hold `busy` of the devices and gangs of 1 to 512
-    workers wait, in 16 queues of 4 organisations. Every queue uses what is guaranteed to it and nobody who
-    waits outranks anybody who runs, so no eviction is due.
+    workers wait, in 16 queues of 4 organisations, with everything that a job may ask for mixed in (`extras`).
+    Every queue uses what is guaranteed to it, nobody who waits outranks anybody who runs, and the maintenance
+    window is hours away, so no eviction is due.
     """
     nodes = cluster_nodes(size.num_nodes)
     random = np.random.default_rng(size.seed)
     running = list(_running(nodes, size, random))
     waiting = [_waiting(number, random) for number in range(size.num_waiting)]
-    return Snapshot.of(nodes=nodes, queues=queues(running), jobs=[*running, *waiting], levels=LEVELS)
+    return Snapshot.of(
+        nodes=nodes,
+        queues=queues(running),
+        jobs=[*running, *waiting],
+        levels=LEVELS,
+        windows=[_window(nodes)],
+    )
 
 
 def settled(snapshot: Snapshot, plan: Plan) -> Snapshot:
-    """The snapshot when the starts of a plan have been carried out."""
+    """The snapshot when the starts and the growth of a plan have been carried out."""
     jobs = {job.id: job for job in snapshot.jobs}
     placed = [
         replace(
@@ -70,7 +81,8 @@ def settled(snapshot: Snapshot, plan: Plan) -> Snapshot:
         )
         for start in plan.starts
     ]
-    return snapshot.with_event(jobs=placed)
+    grown = [replace(jobs[change.job], placement=change.placement) for change in plan.resizes]
+    return snapshot.with_event(jobs=[*placed, *grown])
 
 
 def cluster_nodes(num_nodes: int) -> list[Node]:
@@ -79,20 +91,36 @@ def cluster_nodes(num_nodes: int) -> list[Node]:
 
 
 def queues(running: list[Job]) -> list[Queue]:
-    """Organisations with teams; each team is guaranteed a little less than it uses, and limited to double."""
+    """Organisations with teams; each team is guaranteed a little less than it uses, and limited to double.
+    One limits its users, one what it has of a type.
+    """
     used: dict[str, int] = {}
     for job in running:
-        used[job.queue] = used.get(job.queue, 0) + job.total_milli
-    teams = [
-        Queue(
-            path=path,
-            parent=QueuePath(path.split("/")[0]),
-            guarantee_milli=used.get(path, 0) * 9 // 10,
-            limit_milli=used.get(path, 0) * 2 + 64_000,
-        )
-        for path in _paths()
-    ]
+        used[job.queue] = used.get(job.queue, 0) + len(job.placement) * job.accelerators_milli
+    teams = [_team(path, used.get(path, 0)) for path in _paths()]
     return [*(Queue(path=QueuePath(f"org{org}")) for org in range(NUM_ORGS)), *teams]
+
+
+def _team(path: QueuePath, used: int) -> Queue:
+    return Queue(
+        path=path,
+        parent=QueuePath(path.split("/")[0]),
+        guarantee_milli=used * 9 // 10,
+        limit_milli=used * 2 + 64_000,
+        user_limit_milli=used // 2 + 64_000 if path == LIMITS_USERS else None,
+        type_limits={OLD_TYPE: used + 64_000} if path == LIMITS_TYPE else {},
+    )
+
+
+def _window(nodes: list[Node]) -> Window:
+    """One rack is maintained in the evening."""
+    rack = nodes[len(nodes) // 2].domains["rack"]
+    return Window(
+        name="evening",
+        nodes=frozenset(node.name for node in nodes if node.domains["rack"] == rack),
+        starts_at_ms=NOW_MS + 12 * HOUR_MS,
+        ends_at_ms=NOW_MS + 16 * HOUR_MS,
+    )
 
 
 def _paths() -> list[QueuePath]:
@@ -110,7 +138,7 @@ def _node(number: int) -> Node:
             "spine": f"s{spine:04d}",
             "rack": f"r{rack:05d}",
         },
-        accelerator_type="a100" if spine % 4 == 3 else "h100",
+        accelerator_type=OLD_TYPE if spine % 4 == 3 else "h100",
         num_devices=DEVICES,
         links=(name,) * DEVICES,
         cpus_milli=96_000,
@@ -141,7 +169,7 @@ def _split(num_nodes: int, random: np.random.Generator) -> list[range]:
 def _placed(number: int, nodes: list[Node], devices: range, random: np.random.Generator) -> Job:
     placement: Placement = tuple(Worker(node=node.name, devices=tuple(devices)) for node in nodes)
     age = int(random.integers(1, 48)) * HOUR_MS
-    return replace(
+    row = replace(
         _job(f"r{number:06d}", len(nodes), len(devices), random),
         priority=int(random.choice((200, 300))),
         phase=JobPhase.PLACED,
@@ -151,6 +179,7 @@ def _placed(number: int, nodes: list[Node], devices: range, random: np.random.Ge
         max_runtime_ms=age + int(random.integers(1, 72 * 60)) * 60_000,
         restart_cost_ms=60_000,
     )
+    return with_extras(row, random)
 
 
 def _waiting(number: int, random: np.random.Generator) -> Job:
@@ -159,12 +188,13 @@ def _waiting(number: int, random: np.random.Generator) -> Job:
     topology = TOPOLOGIES[int(random.integers(len(TOPOLOGIES)))]
     if topology and topology[0].level == "link" and num_workers * devices > DEVICES:
         topology = ()
-    return replace(
+    row = replace(
         _job(f"w{number:06d}", num_workers, devices, random),
         topology=topology,
         types=TYPES[int(random.integers(len(TYPES)))],
         max_runtime_ms=int(random.choice((1, 4, 12, 24, 72))) * HOUR_MS,
     )
+    return with_extras(row, random)
 
 
 def _job(name: str, num_workers: int, devices: int, random: np.random.Generator) -> Job:

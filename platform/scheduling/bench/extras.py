@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from scheduling.model import Job, JobPhase, Selector
+from scheduling.model import Job, JobPhase, Selector, Worker
 
 NODE_DEVICES = 8
 ELASTIC, GROUPED, FRACTION, IN_ARRAY, SELECTS, PREDICTED = 0.1, 0.1, 0.03, 0.05, 0.05, 0.5
@@ -62,11 +62,25 @@ def _elastic(job: Job) -> Job:
 
 
 def _grouped(job: Job, size: int) -> Job:
-    """Groups fit on one node: workers that wait are made small enough, those that run too large stay as they
-    are.
+    """Groups fit on one node: where the workers are too large, each is split into a group on its node, or as
+    many smaller ones wait.
     """
     if job.accelerators_milli * size <= NODE_DEVICES * 1000:
-        return replace(job, group_workers=size)
-    if job.phase is not JobPhase.WAITING:
-        return job
-    return replace(job, group_workers=size, accelerators_milli=NODE_DEVICES * 1000 // size)
+        return job if job.placement else replace(job, group_workers=size)
+    small = replace(
+        job,
+        group_workers=size,
+        accelerators_milli=job.accelerators_milli // size,
+        cpus_milli=job.cpus_milli // size,
+        memory_bytes=job.memory_bytes // size,
+    )
+    placement = tuple(part for worker in job.placement for part in _parts(worker, size))
+    return replace(small, num_workers=len(placement), placement=placement) if placement else small
+
+
+def _parts(worker: Worker, size: int) -> list[Worker]:
+    width = len(worker.devices) // size
+    return [
+        replace(worker, devices=worker.devices[first : first + width])
+        for first in range(0, width * size, width)
+    ]

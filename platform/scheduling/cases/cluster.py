@@ -93,7 +93,8 @@ class VirtualCluster:
         for _ in range(MOST_ROUNDS):
             snapshot = self.snapshot()
             plan = decide(snapshot, t * MILLISECONDS, self._policy)
-            self.history.problems += [(t, f"invariant: {violation}") for violation in check(snapshot, plan)]
+            violations = check(snapshot, plan, now_ms=t * MILLISECONDS)
+            self.history.problems += [(t, f"invariant: {violation}") for violation in violations]
             self._carry_out(plan, t)
             if not (plan.starts or plan.evictions or plan.resizes or plan.repairs):
                 return plan
@@ -161,14 +162,21 @@ class VirtualCluster:
                 found.setdefault(path, {})[accelerator_type] = _whole(milli)
         return found
 
+    def _upwards(self, queue: QueuePath) -> list[QueuePath]:
+        """The queue and those above it; a loop of parents ends where it closes."""
+        chain: list[QueuePath] = []
+        step: QueuePath | None = queue
+        while step is not None and step not in chain:
+            chain.append(step)
+            step = self._parents.get(step)
+        return chain
+
     def _usage(self, devices: dict[JobId, int]) -> dict[str, int]:
         """Of every queue, and of the root above them all, in milli-units."""
         usage: dict[str, int] = dict.fromkeys([*self._parents, ROOT], 0)
         for name, milli in devices.items():
-            path: QueuePath | None = self._state.jobs[name].queue
-            while path is not None:
+            for path in self._upwards(self._state.jobs[name].queue):
                 usage[path] = usage.get(path, 0) + milli
-                path = self._parents.get(path)
             usage[ROOT] += 0 if ROOT in self._parents else milli
         return usage
 

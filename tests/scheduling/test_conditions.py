@@ -1,6 +1,7 @@
 """The checker's conditions: each is named when a plan breaks it, and not when it is just met."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_nobody_is_given_devices_before_the_job_it_waits_for_has_ended(name: str
 
 def test_an_arrays_cap_counts_whoever_holds_or_is_promised_devices() -> None:
     """One leaves: its successor may be promised devices, but not start."""
-    capped = {"array": "a", "array_cap": 1}
+    capped: dict[str, Any] = {"array": "a", "array_cap": 1}
     rows = [job("w", **capped), job("v", **capped), leaving(running(job("r", **capped), "n1:0"))]
     assert found(snapshot(NODES, rows), w="n1:1") == ["w: 2 of its array hold devices, 1 may"]
     assert found(snapshot(NODES, rows), keptw="n1:0") == []

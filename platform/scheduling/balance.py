@@ -154,7 +154,7 @@ class Balance:
         if job.phase is JobPhase.WAITING and job.id not in standing.starts:
             is_held_up = standing.is_barred(job) or standing.can_never_start(job) or job.id in standing.keeps
             return not is_held_up and self._type_of(job) >= 0
-        is_whole = not job.num_missing and job.id not in standing.repaired
+        is_whole = not job.num_missing or job.id in standing.repaired
         return job.phase is not JobPhase.LEAVING and is_whole and len(self._held(job)) >= job.least_workers
 
     def _type_of(self, job: Job) -> int:

@@ -26,6 +26,7 @@ class Sweeps:
         self._empty_handed: dict[Ask, tuple[int, int]] = {}  # version, and rank of who found nothing to take
         self._hopeless: dict[tuple[QueuePath, int, Kind], tuple[int, int]] = {}
         self._reserved_enough = False
+        self._counts_on_leaving = False
         self.ahead: dict[JobId, JobId] = {}
         self.turns: list[Job] = []  # everybody, in the order of the last sweep
 
@@ -33,13 +34,15 @@ class Sweeps:
         """Considers every waiting job once; tells whether another sweep may find more.
 
         It does not if all that happened were starts: these only take. Unless a queue came into reach of those
-        who reclaim, or a reservation found another place.
+        who reclaim, somebody who counted on what is being freed may have lost it, or a reservation found
+        another place.
         """
         standing, before = self._standing, self._standing.version
         eased = standing.eased + standing.crossed
         order, ranking = standing.policy.order, standing.ranking
         is_strict = order is Order.STRICT_FIFO
         self.ahead, self.turns = {}, []
+        self._counts_on_leaving = False
         self._backfill.begin_sweep()
         self._reserved_enough = self._backfill.is_full
         first_waiting: dict[QueuePath, JobId] = {}
@@ -51,7 +54,9 @@ class Sweeps:
                 first_waiting[job.queue] = job.id
         if standing.version == before:
             return False
-        return standing.eased + standing.crossed != eased or not self._backfill.is_steady()
+        if self._counts_on_leaving or standing.eased + standing.crossed != eased:
+            return True
+        return not self._backfill.is_steady()
 
     def _is_served(self, job: Job) -> bool:
         """Starts the job or claims devices for it; tells whether the jobs behind need not wait for it."""
@@ -130,6 +135,7 @@ class Sweeps:
         standing = self._standing
         if standing.later is not standing.real and standing.fits_later(job):  # no victim is needed
             self._keep_again(job)
+            self._counts_on_leaving = True
             return False
         if not self._claims.may_take(job) or self._is_hopeless(job):
             return False

@@ -262,7 +262,9 @@ class _Search:
         self._most_first = most_first
 
     def clear_limits(self) -> bool:
-        """Victims until no limit is in the way: in the queue that is over it, the cheapest for its size."""
+        """Victims until no limit is in the way: in the queue that is over it, the cheapest for its size, or
+        the largest.
+        """
         while (queue := self.selection.missing_limit()) is not None:
             inside = np.isin(self._columns.queue, self._claimant.inside(queue))
             slots = np.flatnonzero(self._left & inside & (self._columns.amount > 0))
@@ -270,7 +272,8 @@ class _Search:
                 return False
             costs = self._claimant.standing.holdings.costs()[slots]
             price = costs / self._columns.amount[slots]
-            slot = int(slots[np.lexsort((slots, self._columns.tie[slots], price))[0]])
+            size = -self._columns.amount[slots] * self._most_first
+            slot = int(slots[np.lexsort((slots, self._columns.tie[slots], price, size))[0]])
             if not self._add(slot):
                 self._rule_out(slot)
         return True

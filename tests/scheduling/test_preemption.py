@@ -344,3 +344,19 @@ def test_a_victim_that_a_later_claim_makes_needless_goes_on() -> None:
     result = plan(nodes, rows, [queue("a"), queue("a/x", parent="a")])
     assert evicted(result) == {"r1"}
     assert {keep.job for keep in result.keeps} == {"w0", "w1"}
+
+
+def test_where_only_one_large_victim_brings_a_queue_below_its_limit_that_one_leaves() -> None:
+    """Two small ones would bring it to its guarantee after the first, and the limit needs both."""
+    queues = [
+        queue("a", limit=4),
+        queue("a/x", guarantee=1, parent="a"),
+        queue("a/y", guarantee=3, parent="a"),
+    ]
+    nodes = [node("n0", 4), node("n1", 4)]
+    rows = [
+        running(job("r0", 1, queue="a"), "n0:0"),
+        running(job("r1", 1, queue="a"), "n0:1"),
+        running(job("r2", 1, workers=3, queue="a"), "n0:2", "n0:3", "n1:0"),
+    ]
+    assert evicted(plan(nodes, [*rows, job("w0", 1, queue="a/x")], queues)) == {"r2"}

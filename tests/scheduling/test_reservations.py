@@ -110,7 +110,7 @@ def test_a_job_that_is_held_is_told_for_whom_until_when_and_what_would_help() ->
         "starts_at_ms": 100_000,
         "kept_milli": 4000,
         "wanted_milli": 1000,
-        "free_milli": 0,
+        "free_milli": 2000,
     }
     assert reason.params == expected
 

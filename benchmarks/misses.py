@@ -5,14 +5,29 @@ from collections.abc import Iterable, Iterator, Mapping
 from benchmarks.figures import Figure
 
 UNWRITTEN = "no reason written down yet"
+_EACH_WAITING = (
+    "a profile shows half of the pass asking each waiting job whether it can start and half finding its reason,"
+    " in Python, some 50 microseconds a job together; doing both by kind of request has not been tried"
+)
+_RESERVATIONS = (
+    "a profile shows half of it in making the reservations anew, each by its own search for the earliest start;"
+    " handing reservations on from plan to plan has not been tried"
+)
 REASONS: Mapping[str, str] = {
+    "full pass, 10,000 nodes x 8, 10,000 waiting gangs": _EACH_WAITING,
+    "full pass, 10,000 nodes x 8, 40,000 waiting gangs": _EACH_WAITING,
+    "one event, 10,000 nodes, 100 waiting gangs": _RESERVATIONS,
+    "one event, 64 nodes, 20 waiting gangs": (
+        "a profile shows reservations and expected times, searched anew in each plan, as the two largest parts;"
+        " handing them on from plan to plan has not been tried"
+    ),
     "of torchrun's time to first step": (
         "each rank imports torch by itself, four at once on two cores; forking ranks from a process that has"
         " torch imported already is the way, and not in the runtime yet"
     ),
     "100 commands, first submit to last running": (
         "submissions, ticks, reports and log streams share two cores, and the cluster's side alone does 40 to"
-        " 54 a second; what a kept snapshot and starts in bulk changed is in docs/decisions/live-snapshot.md"
+        " 54 a second; docs/decisions/live-snapshot.md has what a kept snapshot and starts in bulk changed"
     ),
     "preempt order to devices free, 200 MB state saved, 4 workers": (
         "four ranks on two cores finish their step, agree, write and checksum 200 MB, and the first save also"

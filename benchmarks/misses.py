@@ -6,21 +6,18 @@ from benchmarks.figures import Figure
 
 UNWRITTEN = "no reason written down yet"
 _EACH_WAITING = (
-    "a profile shows half of the pass asking each waiting job whether it can start and half finding its reason,"
-    " in Python, some 50 microseconds a job together; doing both by kind of request has not been tried"
+    "a profile shows half of the pass asking each waiting job whether it can start and half finding its"
+    " reason, in Python, some 50 microseconds a job; docs/decisions/engine-speed.md has what was tried"
 )
 _RESERVATIONS = (
-    "a profile shows half of it in making the reservations anew, each by its own search for the earliest start;"
-    " handing reservations on from plan to plan has not been tried"
+    "a profile shows reservations, each sought anew in each plan, as the largest part, and expected times"
+    " next; docs/decisions/engine-speed.md has what was tried elsewhere, nothing was against this"
 )
 REASONS: Mapping[str, str] = {
     "full pass, 10,000 nodes x 8, 10,000 waiting gangs": _EACH_WAITING,
     "full pass, 10,000 nodes x 8, 40,000 waiting gangs": _EACH_WAITING,
     "one event, 10,000 nodes, 100 waiting gangs": _RESERVATIONS,
-    "one event, 64 nodes, 20 waiting gangs": (
-        "a profile shows reservations and expected times, searched anew in each plan, as the two largest parts;"
-        " handing them on from plan to plan has not been tried"
-    ),
+    "one event, 64 nodes, 20 waiting gangs": _RESERVATIONS,
     "of torchrun's time to first step": (
         "each rank imports torch by itself, four at once on two cores; forking ranks from a process that has"
         " torch imported already is the way, and not in the runtime yet"

@@ -96,14 +96,8 @@ class QueueDetail(APIView):
         reading = Reading()
         given = read_quota(reading, reading.mapping(mapping_of(request), "", known=QUOTA_KEYS))
         _raise(reading)
-        queue = queue_by_path(user, path)
-        present = {
-            "guarantee_milli": queue.guarantee_milli,
-            "limit_milli": queue.limit_milli,
-            "weight": queue.weight,
-        }
-        changed = present | given
-        set_quota(user=user, path=path, address=client_address(request), now=timezone.now(), **changed)
+        queue_by_path(user, path)
+        set_quota(user=user, path=path, address=client_address(request), now=timezone.now(), **given)
         return Response(_one(user, path))
 
 

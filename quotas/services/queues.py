@@ -1,7 +1,7 @@
 """Queues and their quotas, changed by those who may."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from typing import Any
@@ -96,17 +96,18 @@ def set_quota(
     *,
     user: User,
     path: str,
-    guarantee_milli: int,
-    limit_milli: int | None,
-    weight: int,
-    max_priority: int | None = None,
+    guarantee_milli: int | Same = Same.SAME,
+    limit_milli: int | Same | None = Same.SAME,
+    weight: int | Same = Same.SAME,
+    max_priority: int | Same = Same.SAME,
     user_limit_milli: int | Same | None = Same.SAME,
     type_guarantees: Mapping[str, int] | Same = Same.SAME,
     type_limits: Mapping[str, int] | Same = Same.SAME,
     address: str | None = None,
     now: datetime,
 ) -> Queue:
-    """Change what a queue is promised and allowed, and let the scheduler look again.
+    """Change what a queue is promised and allowed, and let the scheduler look again. What is not given stays
+    as it is when the queue is locked: two who change different numbers at once both succeed.
 
     Lowering below what is in use stops nothing: the queue shows 4 of 2 and admits nothing until it is below.
     """
@@ -117,17 +118,17 @@ def set_quota(
             raise NotFound(kind=_("queue"), id=path)
         _require_manager(user, queue.parent, own=queue)
         before = Quota(**{name: getattr(queue, name) for name in Quota.__slots__})
-        after = Quota(
-            guarantee_milli=guarantee_milli,
-            limit_milli=limit_milli,
-            weight=weight,
-            max_priority=queue.max_priority if max_priority is None else max_priority,
-            user_limit_milli=(
-                before.user_limit_milli if isinstance(user_limit_milli, Same) else user_limit_milli
-            ),
-            type_guarantees=before.type_guarantees if isinstance(type_guarantees, Same) else type_guarantees,
-            type_limits=before.type_limits if isinstance(type_limits, Same) else type_limits,
-        )
+        asked = {
+            "guarantee_milli": guarantee_milli,
+            "limit_milli": limit_milli,
+            "weight": weight,
+            "max_priority": max_priority,
+            "user_limit_milli": user_limit_milli,
+            "type_guarantees": type_guarantees,
+            "type_limits": type_limits,
+        }
+        given: dict[str, Any] = {name: value for name, value in asked.items() if value is not Same.SAME}
+        after = replace(before, **given)
         _check(family, path, after)
         for name, value in _columns(after).items():
             setattr(queue, name, value)

@@ -123,3 +123,12 @@ def test_the_highest_priority_is_kept_unless_given(queues: Cast) -> None:
     """An old client does not know of it."""
     set_quota(user=queues.platform_admin, path="research/b", max_priority=300, **quota(2))
     assert set_quota(user=queues.platform_admin, path="research/b", **quota(3)).max_priority == 300
+
+
+def test_what_is_not_given_stays_as_another_admin_set_it(queues: Cast) -> None:
+    """Two who change different numbers of one queue at once both have their way."""
+    admin = queues.platform_admin
+    set_quota(user=admin, path="research/b", weight=5, now=NOW)
+    set_quota(user=admin, path="research/b", limit_milli=9000, now=NOW)
+    changed = set_quota(user=admin, path="research/b", max_priority=300, now=NOW)
+    assert (changed.weight, changed.limit_milli, changed.max_priority) == (5, 9000, 300)

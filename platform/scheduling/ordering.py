@@ -75,7 +75,7 @@ class Ranking:
         level = self.ranks(columns) % NUM_LEVELS
         if self.is_plain or not level.size:
             return np.zeros(len(columns.priority), dtype=np.int64)
-        return (level - level.min()) * MS_PER_LEVEL
+        return np.asarray((level - level.min()) * MS_PER_LEVEL)
 
     def _damped(self, service: IntArray, held: IntArray) -> IntArray | FloatArray:
         """Service by the square root of the gang's devices, where the policy counts so."""

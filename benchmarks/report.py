@@ -60,8 +60,12 @@ def _row(figure: Figure) -> str:
     sign = ">=" if figure.at_least else "<="
     bar = "" if figure.bar is None else f"{sign} {figure.bar:g} {figure.unit}"
     met = {None: "", True: "yes", False: "**no**"}[figure.met]
-    cells = (figure.bench, figure.name, f"{figure.value:.3g} {figure.unit}{runs}", bar, met, figure.peer)
+    cells = (figure.bench, figure.name, f"{_number(figure.value)} {figure.unit}{runs}", bar, met, figure.peer)
     return f"| {' | '.join(cells)} |"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _processor() -> str:

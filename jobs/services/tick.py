@@ -17,6 +17,7 @@ from jobs.services.dependencies import cancel_dependents
 from jobs.services.exclusive import TICK, alone
 from jobs.services.plans import record_plan
 from jobs.services.policy import live_policy
+from jobs.services.sampling import check_now_and_then
 from jobs.services.transition import Step, transition_many
 from jobs.snapshot import milliseconds
 from ray_runtime.protocol import StopIntent
@@ -45,6 +46,7 @@ def run_tick(*, now: datetime, policy: Policy | None = None) -> Round:
         began = perf_counter()
         plan = decide(reading.snapshot, milliseconds(now), policy or live_policy())
         duration_ms = (perf_counter() - began) * 1000
+        check_now_and_then(reading.snapshot, plan, now_ms=milliseconds(now))
         applied = apply_plan(plan, reading, now=now)
         record_plan(plan, reading, applied, duration_ms=duration_ms, now=now)
         return Round(ran=True, num_overdue=num_overdue, num_orphaned=num_orphaned, applied=applied)

@@ -136,12 +136,6 @@ class Backfill:
             for job in jobs:
                 self.reserve(job)
 
-    def is_steady(self) -> bool:
-        """Whether the reservations are the same as before what has changed since."""
-        before = [booking.reservation for booking in self.bookings]
-        self.book_again()
-        return before == [booking.reservation for booking in self.bookings]
-
     @property
     def is_full(self) -> bool:
         """Whether no further reservation is sought."""

@@ -34,8 +34,8 @@ class Sweeps:
         """Considers every waiting job once; tells whether another sweep may find more.
 
         It does not if all that happened were starts: these only take. Unless a queue came into reach of those
-        who reclaim, somebody who counted on what is being freed may have lost it, or a reservation found
-        another place.
+        who reclaim, somebody who counted on what is being freed may have lost it, or there are reservations:
+        whose turn it is to have one depends on the shares, which starts change.
         """
         standing, before = self._standing, self._standing.version
         eased = standing.eased + standing.crossed
@@ -52,11 +52,8 @@ class Sweeps:
                 self.ahead[job.id] = first_waiting[job.queue]
             elif not self._is_served(job) and is_strict:
                 first_waiting[job.queue] = job.id
-        if standing.version == before:
-            return False
-        if self._counts_on_leaving or standing.eased + standing.crossed != eased:
-            return True
-        return not self._backfill.is_steady()
+        may_matter = bool(self._backfill.bookings) or self._counts_on_leaving
+        return standing.version != before and (may_matter or standing.eased + standing.crossed != eased)
 
     def _is_served(self, job: Job) -> bool:
         """Starts the job or claims devices for it; tells whether the jobs behind need not wait for it."""

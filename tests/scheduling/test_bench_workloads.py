@@ -1,9 +1,12 @@
 """The clusters that speed is measured on: everything is in them, and a plan for them evicts nobody."""
 
+import pytest
+
 from scheduling.bench.passes import EVERYTHING, at_rest, decided
-from scheduling.bench.workloads import NOW_MS, Size, busy_cluster
+from scheduling.bench.workloads import NOW_MS, Size, busy_cluster, settled
+from scheduling.decide import decide
 from scheduling.invariants import check
-from scheduling.model import Job, JobPhase
+from scheduling.model import Job, JobPhase, Policy, Runtimes
 from scheduling.snapshot import Snapshot
 
 SIZE = Size(num_nodes=200, num_waiting=300)
@@ -53,3 +56,14 @@ def test_everybody_holds_devices_of_his_own() -> None:
 def _held(rows: Snapshot) -> list[tuple[str, int]]:
     placed: list[Job] = [row for row in rows.jobs if row.phase is JobPhase.PLACED]
     return [(worker.node, at) for row in placed for worker in row.placement for at in worker.devices]
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_a_settled_cluster_with_reservations_is_left_alone(seed: int) -> None:
+    """Starts change whose turn it is to have a reservation: nobody is left who could start after all."""
+    policy = Policy(num_reservations=1, runtimes=Runtimes.PREDICTIONS)
+    rows = busy_cluster(Size(num_nodes=96, num_waiting=150, seed=seed))
+    first = decide(rows, NOW_MS, policy)
+    assert first.starts
+    again = decide(settled(rows, first), NOW_MS, policy)
+    assert (again.starts, again.reservations) == ((), first.reservations)

@@ -22,6 +22,9 @@ NONE: Mapping[str, int] = MappingProxyType({})
 _TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
 
+RESERVED_NAMES = frozenset({"forecast", "usage"})  # `queues/<path>/forecast` is not a queue
+
+
 def path_problems(path: str) -> list[Problem]:
     """What is wrong with a queue's path such as `research/nlp` or `团队/微调`."""
     names = path.split(SEPARATOR)
@@ -171,6 +174,8 @@ def _name_problem(name: str) -> str | Promise | None:
         return _("has a part of more than %(most)d characters") % {"most": LONGEST_NAME}
     if unicodedata.normalize("NFC", name) != name:
         return _("must be written in composed characters (Unicode NFC)")
+    if name in RESERVED_NAMES:
+        return _("must not be “%(name)s”: the API means something else by that") % {"name": name}
     if not name[0].isalnum() or not all(char.isalnum() or char in "-_." for char in name):
         return _("must have parts of letters, digits, “-”, “_” and “.” that begin with a letter or digit")
     return None

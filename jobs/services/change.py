@@ -10,7 +10,7 @@ from accounts.models import User
 from eventlog.wakeups import wake_tick
 from jobs.errors import WrongState
 from jobs.explain import state_label
-from jobs.lifecycle import TERMINAL
+from jobs.lifecycle import TERMINAL, State
 from jobs.models import Job
 from jobs.selectors import get_job
 from jobs.services.stop import require_manager
@@ -40,12 +40,13 @@ def clone_document(job: Job) -> dict[str, Any]:
     """The document of a new job like this one: the same name, code and settings, the priority of now.
 
     Names need not be unique, so a clone of a clone keeps the name as it is. It waits for those jobs that its
-    original still waits for; one of an array is an ordinary job.
+    original waits for: those that succeeded are fulfilled, and one that failed is named again, so that the
+    submission is refused as the first one would be now. One of an array is an ordinary job.
     """
     document = {**job.spec, "priority": job.priority}
-    open_ones = job.dependencies.filter(on__finished_at__isnull=True).values_list("on_id", flat=True)
+    unfulfilled = job.dependencies.exclude(on__state=State.SUCCEEDED).values_list("on_id", flat=True)
     document.pop("depends_on", None)
-    needed = sorted(map(str, open_ones))
+    needed = sorted(map(str, unfulfilled))
     return {**document, **({"depends_on": needed} if needed else {})}
 
 

@@ -81,6 +81,16 @@ def test_only_jobs_that_can_still_end_well_may_be_named(world: World) -> None:
     assert "depends_on" not in clone_document(second)
 
 
+def test_a_clone_of_what_depended_on_a_failed_job_does_not_run_without_it(world: World) -> None:
+    """The dependency is named again, so the submission of the clone says what is wrong."""
+    first = world.submit()
+    second = world.submit(depends_on=[str(first.id)])
+    cancel_job(user=world.cast.owner, job_id=first.id, now=at(1))
+    assert clone_document(second)["depends_on"] == [str(first.id)]
+    with pytest.raises(Invalid):
+        world.submit(depends_on=clone_document(second)["depends_on"])
+
+
 def test_an_array_becomes_its_jobs_under_one_cap(world: World) -> None:
     """Each has its values; the engine knows the cap."""
     values = {"lr": [1e-4, 3e-4], "seed": [1, 2]}

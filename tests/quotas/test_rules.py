@@ -86,6 +86,7 @@ def test_good_paths(path: str) -> None:
         ("a/b/c/d/e/f/g", "must have at most 6 levels"),
         ("/".join(["x" * 50] * 5), "must have at most 200 characters"),
         ("e\u0301cole", "must be written in composed characters (Unicode NFC)"),
+        ("a/forecast", "must not be “forecast”: the API means something else by that"),
     ],
 )
 def test_bad_paths(path: str, sentence: str) -> None:

@@ -65,6 +65,9 @@ ERRORS = {
     "Nothing to change was given.": "没有给出要修改的内容。",
     "There is no queue “{path}”.": "没有队列“{path}”。",
     "Give --guarantee, --limit or --weight.": "请给出 --guarantee、--limit 或 --weight。",
+    "One of the numbers given is infinite or not a number: give a finite one.": (
+        "给出的数中有无穷大或非数：请给有限的数。"
+    ),
     "“{text}” is not a number of accelerators.": "“{text}”不是有效的加速卡数量。",
     "See what there is with `gangline queues`.": "用 `gangline queues` 查看现有队列。",
     "Give a number, or `none`.": "请给出数字，或 `none`。",

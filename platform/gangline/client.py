@@ -12,7 +12,7 @@ import httpx
 
 from gangline import VERSION, answers
 from gangline.config import Profile
-from gangline.errors import CommandError, NotReachable
+from gangline.errors import BadUsage, CommandError, NotReachable
 from gangline.language import accept_language
 from gangline.words import say
 
@@ -71,11 +71,13 @@ class Portal:
     def post(self, path: str, body: Any = None, *, key: str | None = None) -> Any:
         """Create or order something, once: every try of this call carries the same Idempotency-Key."""
         headers = {"Idempotency-Key": key or str(uuid.uuid4())}
-        return _body(self._exchange("POST", path, json={} if body is None else body, headers=headers))
+        return _body(
+            self._exchange("POST", path, json=_finite({} if body is None else body), headers=headers)
+        )
 
     def post_once(self, path: str, body: Any) -> Any:
         """A POST that must not be kept or replayed (it carries a password)."""
-        return _body(self._exchange("POST", path, repeatable=False, json=body))
+        return _body(self._exchange("POST", path, repeatable=False, json=_finite(body)))
 
     def post_archive(self, path: str, document: Json, archive: Path, *, key: str) -> Any:
         """Submit a document together with its code."""
@@ -90,7 +92,7 @@ class Portal:
 
     def patch(self, path: str, body: Json) -> Any:
         """Set values of an object."""
-        return _body(self._exchange("PATCH", path, json=body))
+        return _body(self._exchange("PATCH", path, json=_finite(body)))
 
     def delete(self, path: str) -> None:
         """Remove an object."""
@@ -148,3 +150,14 @@ def _given(params: Mapping[str, Any]) -> Json:
 
 def _body(response: httpx.Response) -> Any:
     return answers.parse(response) if response.content else None
+
+
+def _finite(body: Any) -> Any:
+    """The body itself. JSON has no infinite numbers, so one in a file or an option is the user's slip."""
+    try:
+        json.dumps(body, allow_nan=False)
+    except ValueError as error:
+        raise BadUsage(
+            say("One of the numbers given is infinite or not a number: give a finite one.")
+        ) from error
+    return body

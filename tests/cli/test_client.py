@@ -7,7 +7,7 @@ import pytest
 
 from gangline.client import Portal
 from gangline.config import Profile, load_profile
-from gangline.errors import NotReachable, Refused
+from gangline.errors import BadUsage, NotReachable, Refused
 from gangline.language import accept_language
 from tests.cli.conftest import Command
 from tests.cli.recording_portal import DROP_CONNECTION, Answer, RecordingPortal, page, refusal
@@ -115,3 +115,14 @@ def _home() -> str:
     import os
 
     return os.environ["HOME"]
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")])
+def test_an_infinite_number_is_refused_before_anything_is_sent(
+    portal: RecordingPortal, number: float
+) -> None:
+    """JSON has no such numbers: the user is told, and the portal is not asked."""
+    for call in (client(portal).post, client(portal).patch, client(portal).post_once):
+        with pytest.raises(BadUsage, match="finite"):
+            call("queues/product", {"guarantee": number})
+    assert portal.of("POST", "queues/product") == portal.of("PATCH", "queues/product") == []

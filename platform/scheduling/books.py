@@ -100,8 +100,9 @@ class Books:
 
     def _ask(self, job: Job) -> Ask:
         """The one object for what this job asks."""
-        user = job.user if self.tree.caps_users else ""
-        key = (self.tree.number[job.queue], self.requests[job.id], job.total_milli, user)
+        queue = self.tree.number[job.queue]
+        user = job.user if self.tree.caps_users(queue) else ""
+        key = (queue, self.requests[job.id], job.total_milli, user)
         ask = self._asks.get(key)
         if ask is None:
             ask = self._asks[key] = Ask(*key)

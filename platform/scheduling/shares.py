@@ -69,7 +69,6 @@ class QueueTree:
         self._capped = [
             tuple(q for q in chain if self.queues[q].user_limit_milli is not None) for chain in self.chains
         ]
-        self.caps_users = any(self._capped)
         self._caps_types = tuple(any(self.queues[q].type_limits for q in chain) for chain in self._limited)
         self.type_guarantees = [self._type_guarantees(queue) for queue in self.queues]
         self._guards_types = any(queue.type_guarantees for queue in self.queues)
@@ -108,6 +107,10 @@ class QueueTree:
         """Devices are kept for a waiting job (`times=-1`: no longer)."""
         self._add(charge, times, self.claimed)
         self._add_to_user(charge, times, self.user_claimed)
+
+    def caps_users(self, queue: int) -> bool:
+        """Whether the queue or one above it caps what a single user may hold."""
+        return bool(self._capped[queue])
 
     def beyond_limit(self, queue: int, wanted: int, *, types: tuple[str, ...] = ()) -> LimitHit | None:
         """The nearest limit that the request alone exceeds; of a type, if it does so on all that it takes."""

@@ -75,11 +75,11 @@ def least_sizes(jobs: Iterable[UUID]) -> Mapping[UUID, int | None]:
 
 
 def ahead_of(job: Job) -> int:
-    """How many waiting jobs of its queue come before it: by priority, then by time of submission."""
+    """How many waiting jobs of its queue come before it: by priority, then by time of submission, then id."""
     waiting = Job.objects.filter(queue=job.queue, state=State.QUEUED).exclude(id=job.id)
     higher = waiting.filter(priority__gt=job.priority).count()
-    earlier = waiting.filter(priority=job.priority, submitted_at__lt=job.submitted_at).count()
-    return higher + earlier
+    before = Q(submitted_at__lt=job.submitted_at) | Q(submitted_at=job.submitted_at, id__lt=job.id)
+    return higher + waiting.filter(before, priority=job.priority).count()
 
 
 def usage_half_life_hours() -> int:

@@ -174,11 +174,14 @@ def _uuid(text: str) -> UUID | None:
 
 
 def _jobs_of(submission: Submission, *, owner: User, now: datetime) -> list[Job]:
-    """The job, or those of the array."""
+    """The job, or those of the array. These are submitted at one moment, and of equals the engine takes the
+    smaller id first: so ids rise in the array's order.
+    """
     wanted = submission.spec
     if not wanted.array:
-        return [_job_of(submission, wanted, owner=owner, now=now)]
+        return [_job_of(submission, wanted, job_id=uuid4(), owner=owner, now=now)]
     jobs = members(wanted)
+    ids = sorted((uuid4() for _ in jobs), key=str)
     array = JobArray(
         name=wanted.name,
         team=submission.team,
@@ -189,7 +192,8 @@ def _jobs_of(submission: Submission, *, owner: User, now: datetime) -> list[Job]
         submitted_at=now,
     )
     return [
-        _job_of(submission, own, owner=owner, now=now, array=array, values=values) for values, own in jobs
+        _job_of(submission, own, job_id=job_id, owner=owner, now=now, array=array, values=values)
+        for job_id, (values, own) in zip(ids, jobs, strict=True)
     ]
 
 
@@ -197,13 +201,14 @@ def _job_of(
     submission: Submission,
     wanted: JobSpec,
     *,
+    job_id: UUID,
     owner: User,
     now: datetime,
     array: JobArray | None = None,
     values: dict[str, ArrayValue] | None = None,
 ) -> Job:
     return Job(
-        id=uuid4(),
+        id=job_id,
         name=wanted.name,
         team=submission.team,
         queue=submission.queue,

@@ -9,6 +9,7 @@ from django.db import connections, transaction
 
 from jobs.live import LIVE
 from jobs.models import Attempt, Job, JobArray, PlanRecord
+from jobs.selectors import ahead_of
 from jobs.services.apply_plan import GROWS_AFTER, Applied, apply_plan
 from jobs.services.change import clone_document
 from jobs.services.plans import forget_plans
@@ -99,6 +100,9 @@ def test_an_array_becomes_its_jobs_under_one_cap(world: World) -> None:
     jobs = list(Job.objects.filter(array=array))
     assert (array.size, array.cap, len(jobs), first.array_id) == (4, 2, 4, array.id)
     assert first.array_values == {"lr": 1e-4, "seed": 1}
+    in_order = [job.array_values for job in Job.objects.filter(array=array).order_by("id")]
+    assert in_order == [{"lr": lr, "seed": seed} for lr in (1e-4, 3e-4) for seed in (1, 2)]
+    assert [ahead_of(job) for job in Job.objects.filter(array=array).order_by("id")] == [0, 1, 2, 3]
     assert first.spec["environment"]["variables"] == {"lr": "0.0001", "seed": "1"}
     assert {(job.array, job.array_cap) for job in LIVE.read(now=at(1)).snapshot.jobs} == {(str(array.id), 2)}
     assert "array" not in clone_document(first)

@@ -27,7 +27,8 @@ class Columns:
     is_surplus: BoolArray
     amount: IntArray
     held: IntArray  # by the whole job
-    tie: IntArray  # decides between equals, whoever was booked first
+    name_first: IntArray  # the first bytes of the job's id as a number, and the next ones:
+    name_next: IntArray  # ids decide between equals, not who was booked first
     worker_slot: IntArray
     worker_node: IntArray
     worker_cpus: IntArray

@@ -3,8 +3,6 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from hashlib import blake2b
 
 import numpy as np
 
@@ -19,11 +17,13 @@ from scheduling.supply import BoolArray, Free, IntArray, Supply
 
 JOB_COLUMNS = (
     *("queue", "priority", "evictable", "placed_at_ms", "saved_at_ms", "weight", "restart_ms", "attained"),
-    *("remaining", "limit_ms", "predicted_ms", "is_new", "is_surplus", "amount", "held", "tie"),
+    *("remaining", "limit_ms", "predicted_ms", "is_new", "is_surplus", "amount", "held"),
+    *("name_first", "name_next"),
 )
 WORKER_COLUMNS = ("worker_slot", "worker_node", "worker_cpus", "worker_memory")
 DEVICE_COLUMNS = ("device_slot", "device_node", "device_index", "device_milli")
 MIN_SLOTS_TO_DROP = 1024
+NAME_BYTES = 7  # fit into a signed number of 64 bits
 NO_LIMIT_MS = 1 << 60
 MOST_FOR_PIECE = 999  # of each worker, where a device that loses a millisecond costs 1000
 NO_WORK_LOST = 1 << 62  # a time at which work is saved that no moment comes after
@@ -294,14 +294,14 @@ def _job_row(holding: Holding) -> tuple[int, ...]:
         holding.is_surplus,
         holding.amount_milli,
         num_workers * job.accelerators_milli,
-        _tie_of(job.id),
+        *_as_numbers(job.id),
     )
 
 
-@lru_cache(maxsize=1 << 17)
-def _tie_of(name: JobId) -> int:
-    """A number for an id, the same wherever and whenever the job is booked: what decides between equals."""
-    return int.from_bytes(blake2b(name.encode(), digest_size=7).digest())
+def _as_numbers(name: JobId) -> tuple[int, int]:
+    """The first 14 bytes of an id as two numbers, in the order of ids."""
+    text = name.encode()[: 2 * NAME_BYTES].ljust(2 * NAME_BYTES, b"\0")
+    return int.from_bytes(text[:NAME_BYTES]), int.from_bytes(text[NAME_BYTES:])
 
 
 def _table(rows: list[tuple[int, ...]], names: tuple[str, ...]) -> IntArray:

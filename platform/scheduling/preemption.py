@@ -203,9 +203,10 @@ def _in_both_orders(standing: Standing, rows: Rows) -> tuple[Rows, Rows]:
     them and finds the one big victim where many small ones would use up what may be reclaimed.
     """
     cost = standing.holdings.costs()[rows.slot]
-    tie = standing.holdings.columns().tie[rows.slot]
-    by_cost = np.lexsort((rows.slot, tie, -rows.devices, cost / np.maximum(rows.devices, 1), rows.unit))
-    by_size = np.lexsort((rows.slot, tie, cost, -rows.devices, rows.unit))
+    columns = standing.holdings.columns()
+    name = (columns.name_next[rows.slot], columns.name_first[rows.slot])
+    by_cost = np.lexsort((rows.slot, *name, -rows.devices, cost / np.maximum(rows.devices, 1), rows.unit))
+    by_size = np.lexsort((rows.slot, *name, cost, -rows.devices, rows.unit))
     return rows.only(by_cost), rows.only(by_size)
 
 

@@ -154,13 +154,13 @@ class Selection:
         holdings = self._claimant.standing.holdings
         return holdings.slot_of(holdings.slots[slot].job.id)
 
-    def _dearest_first(self, slot: int) -> tuple[bool, int, int, int, int]:
+    def _dearest_first(self, slot: int) -> tuple[bool, int, int, JobId, int]:
         columns = self._columns
         return (
             bool(columns.is_surplus[slot]),
             -int(self._costs[slot]),
             -int(columns.amount[slot]),
-            int(columns.tie[slot]),
+            self._claimant.standing.holdings.slots[slot].job.id,
             slot,
         )
 
@@ -273,7 +273,8 @@ class _Search:
             costs = self._claimant.standing.holdings.costs()[slots]
             price = costs / self._columns.amount[slots]
             size = -self._columns.amount[slots] * self._most_first
-            slot = int(slots[np.lexsort((slots, self._columns.tie[slots], price, size))[0]])
+            name = (self._columns.name_next[slots], self._columns.name_first[slots])
+            slot = int(slots[np.lexsort((slots, *name, price, size))[0]])
             if not self._add(slot):
                 self._rule_out(slot)
         return True

@@ -49,7 +49,7 @@ def victim_costs() -> list[Figure]:
 
 
 def _figure(case: Case, clocks: Clocks) -> Figure:
-    measured = case.run(clocks)
+    measured = case.measured(clocks)
     wall = "" if measured.wall is None else f"wall {measured.wall:.3g} {case.unit}"
     beside = "; ".join(part for part in (wall, measured.detail, case.peer) if part)
     return Figure(

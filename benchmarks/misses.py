@@ -18,6 +18,17 @@ REASONS: Mapping[str, str] = {
     "full pass, 10,000 nodes x 8, 40,000 waiting gangs": _EACH_WAITING,
     "one event, 10,000 nodes, 100 waiting gangs": _RESERVATIONS,
     "one event, 64 nodes, 20 waiting gangs": _RESERVATIONS,
+    "plain starts of 1-device jobs": (
+        "some 100 microseconds a start, spread over placing, booking and counting again; runs on the same"
+        " machine vary between 8,600 and 10,900 a second"
+    ),
+    "reclaim plan for a 2,000-device gang, 500 nodes, 4,000 running jobs": (
+        "the median is at the bar (44 to 59 ms alone), the 95th percentile of five runs is their worst"
+    ),
+    "reclaim plan for a 2,000-device gang, 10,000 nodes, 80,000 running jobs": (
+        "sorting 80,000 candidates in two orders and the ends of as many jobs are the larger part;"
+        " docs/decisions/engine-speed.md has what was tried"
+    ),
     "of torchrun's time to first step": (
         "each rank imports torch by itself, four at once on two cores; forking ranks from a process that has"
         " torch imported already is the way, and not in the runtime yet"

@@ -14,7 +14,7 @@ from scheduling.snapshot import Snapshot
 logger = logging.getLogger(__name__)
 
 ONE_IN = 20
-MOST_JOBS = 2_000  # checking is slow on purpose: nothing of the engine's code is used
+MOST_JOBS = 2_000  # checking goes row by row, in Python
 MOST_SHOWN = 10
 
 _turns = count()

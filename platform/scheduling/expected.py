@@ -24,7 +24,8 @@ from scheduling.ends import (
 )
 from scheduling.fluid import Supplied, expected_starts
 from scheduling.headroom import Scope
-from scheduling.model import Basis, Eta, Job, JobId, JobPhase, NodeName, Placement, Runtimes
+from scheduling.model import Basis, Eta, Job, JobId, JobPhase, Runtimes
+from scheduling.placements import Spot, spots
 from scheduling.standing import Standing
 from scheduling.supply import BoolArray, FloatArray, IntArray
 
@@ -186,19 +187,14 @@ def _durations(jobs: Iterable[Job], runtimes: Runtimes) -> FloatArray:
 
 def _kept(standing: Standing) -> Iterator[tuple[JobId, Eta]]:
     """Jobs that devices are kept for start when those who leave these devices are gone."""
-    gone: dict[tuple[NodeName, int], int] = {}
+    gone: dict[Spot, int] = {}
     for job, placement in leaving(standing) if standing.keeps else ():
-        for spot in _spots(placement):
+        for spot in spots(placement):
             gone[spot] = max(gone.get(spot, 0), gone_at(job, now_ms=standing.now_ms))
     soonest = standing.now_ms + MOMENT_MS
     for name, placement in standing.keeps.items():
-        at_ms = max((gone.get(spot, soonest) for spot in _spots(placement)), default=soonest)
+        at_ms = max((gone.get(spot, soonest) for spot in spots(placement)), default=soonest)
         yield name, Eta(at_ms=at_ms, basis=Basis.LIMITS)
-
-
-def _spots(placement: Placement) -> Iterator[tuple[NodeName, int]]:
-    """Devices of a placement; a worker without any stands on its node."""
-    return ((worker.node, device) for worker in placement for device in worker.devices or (-1,))
 
 
 def _wait_for_others(standing: Standing, waiting: Sequence[Job], etas: dict[JobId, Eta]) -> None:

@@ -28,6 +28,7 @@ from scheduling.model import (
     Resize,
     Worker,
 )
+from scheduling.placements import without
 from scheduling.sizes import step_of
 from scheduling.snapshot import Snapshot
 
@@ -67,7 +68,7 @@ class _Books:
         self.changes = {change.job: change.placement for change in changes}
         self.after = {name: self.changes.get(name, job.placement) for name, job in self.staying.items()}
         self.joining = {
-            name: _without(self.changes[name], job.placement)
+            name: without(self.changes[name], job.placement)
             for name, job in self.staying.items()
             if name in self.changes
         }
@@ -110,7 +111,7 @@ class _Books:
             yield from (f"{name}: {problem}" for problem in self._place_problems(job, placement, joining))
         for change in self.plan.repairs:
             job = self.jobs[change.job]
-            if not job.num_missing or _without(job.placement, change.placement):
+            if not job.num_missing or without(job.placement, change.placement):
                 yield f"{change.job} is not repaired"
         twice = {change.job for change in self.plan.repairs} & {change.job for change in self.plan.resizes}
         yield from (f"{name} changes twice" for name in sorted(twice))
@@ -177,7 +178,7 @@ class _Books:
         """What of the job's devices is being freed."""
         if job.phase is JobPhase.LEAVING or job.id in self.evicted:
             return job.placement + job.releasing
-        return _without(job.placement, self.after.get(job.id, job.placement)) + job.releasing
+        return without(job.placement, self.after.get(job.id, job.placement)) + job.releasing
 
     def _awaits_members(self, job: Job) -> bool:
         """Whether places are kept for members that a gang has lost, or for one that leaves as it lost
@@ -219,7 +220,7 @@ class _Books:
     ) -> Iterator[tuple[Worker, Shape]]:
         for name, placement in placements.items():
             if name in self.jobs:
-                workers = _without(placement, but.get(name, ()))
+                workers = without(placement, but.get(name, ()))
                 yield from ((worker, shape_of(self.jobs[name])) for worker in workers)
 
     def _gang_problems(self, job: Job, placement: Placement) -> Iterator[str]:
@@ -335,7 +336,7 @@ class _Books:
             job = self.jobs[change.job]
             winner = job if change.beneficiary is None else self.jobs[change.beneficiary]
             if winner.queue != job.queue:
-                lost, step = len(_without(job.placement, change.placement)), step_of(job)
+                lost, step = len(without(job.placement, change.placement)), step_of(job)
                 yield from ((job.id, winner.id, step * job.accelerators_milli) for _ in range(lost // step))
 
     def _wanted(self, job: Job) -> int:
@@ -344,7 +345,7 @@ class _Books:
 
     def _claims_beyond(self, path: QueuePath, wanted: list[int]) -> Iterator[str]:
         before_growth = {
-            name: _without(placement, self.joining.get(name, ())) for name, placement in self.after.items()
+            name: without(placement, self.joining.get(name, ())) for name, placement in self.after.items()
         }
         staying = self._usage(before_growth)[path]
         before = staying + self._usage(self.leaving)[path]
@@ -368,17 +369,6 @@ class _Books:
         own = self.queues[path].guarantee_milli if path in self.queues else 0
         children = [queue.path for queue in self.queues.values() if queue.parent == path]
         return max(own, sum(self._guarantee(child) for child in children))
-
-
-def _without(placement: Placement, others: Placement) -> Placement:
-    """The workers of a placement less the others, of which several may stand alike."""
-    left, found = Counter(others), []
-    for worker in placement:
-        if left[worker]:
-            left[worker] -= 1
-        else:
-            found.append(worker)
-    return tuple(found)
 
 
 def _nodes_of(placements: Mapping[JobId, Placement]) -> set[NodeName]:

@@ -6,11 +6,10 @@ import numpy as np
 
 from scheduling.amounts import DEVICE_MILLI, Kind, kind_of
 from scheduling.ends import leaving
-from scheduling.model import Help, Job, JobId, NodeName, Placement
+from scheduling.model import Help, Job, JobId, Placement
+from scheduling.placements import Spot, spots
 from scheduling.standing import Standing
 from scheduling.supply import BoolArray, Free
-
-Spot = tuple[NodeName, int]
 
 
 class Measures:
@@ -123,7 +122,7 @@ class Measures:
         """The leaving jobs on the devices (or, without any, on the nodes) that are kept for this one."""
         if self._leaving_at is None:
             self._leaving_at = _by_spot(self._leaving)
-        kept = _spots(self._standing.keeps[job])
+        kept = set(spots(self._standing.keeps[job]))
         return sorted({other for spot in kept for other in self._leaving_at.get(spot, ())})
 
     def _kind(self, job: Job) -> Kind:
@@ -149,11 +148,6 @@ def _by_spot(placements: Iterable[tuple[Job, Placement]]) -> dict[Spot, list[Job
     """Who holds something at each spot."""
     found: dict[Spot, list[JobId]] = {}
     for job, placement in placements:
-        for spot in _spots(placement):
+        for spot in set(spots(placement)):
             found.setdefault(spot, []).append(job.id)
     return found
-
-
-def _spots(placement: Placement) -> set[Spot]:
-    """Devices of a placement; a worker without any stands on its node."""
-    return {(worker.node, device) for worker in placement for device in worker.devices or (-1,)}

@@ -28,6 +28,7 @@ from scheduling.model import (
 )
 from scheduling.ordering import Ranking
 from scheduling.placement import Place
+from scheduling.placements import without
 from scheduling.shares import Charge
 from scheduling.snapshot import Snapshot
 from scheduling.supply import BoolArray, Footprint, Free, IntArray
@@ -242,10 +243,10 @@ class Standing:
         """The gang starts or goes on with these workers: those not among them leave, new ones join."""
         before = self.holdings.remove(job.id)
         self.holdings.add(replace(before, placement=placement))
-        leavers = _without(before.placement, placement)
+        leavers = without(before.placement, placement)
         if leavers:
             self._release(replace(before, placement=leavers))
-        self._join(replace(before, placement=_without(placement, before.placement)))
+        self._join(replace(before, placement=without(placement, before.placement)))
         if job.id in self.starts:
             self.starts[job.id] = replace(self.starts[job.id], placement=placement)
             return
@@ -293,12 +294,12 @@ class Standing:
     def _release(self, holding: Holding) -> None:
         """Workers are told to leave. One that would only have joined in this plan is simply not sent."""
         self._part_accounts()
-        fresh = _without(holding.placement, holding.job.placement)
+        fresh = without(holding.placement, holding.job.placement)
         if fresh:
             unsent = replace(holding, placement=fresh)
             self.tree.hold(unsent.charge, times=-1)
             self.real.give(self.footprint(holding.job, fresh))
-            holding = replace(holding, placement=_without(holding.placement, fresh))
+            holding = replace(holding, placement=without(holding.placement, fresh))
             self.later.give(self.footprint(holding.job, fresh))
             self._settle(self.footprint(holding.job, fresh), frees=True)
         self.tree.leave(holding.charge)
@@ -338,17 +339,6 @@ class Standing:
             self.eased += 1
             self._most_now.clear()
             self._most_later.clear()
-
-
-def _without(placement: Placement, others: Placement) -> Placement:
-    """The workers of a placement less the others, of which several may stand alike."""
-    left, found = Counter(others), []
-    for worker in placement:
-        if left[worker]:
-            left[worker] -= 1
-        else:
-            found.append(worker)
-    return tuple(found)
 
 
 def _count_arrays(books: Books) -> Counter[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from scheduling.cases.fields import CaseError
 from scheduling.cases.rows import MILLISECONDS, CaseJob, CaseNode
 from scheduling.model import Job, JobId, JobPhase, Node, NodeName, Placement, Worker
+from scheduling.placements import without
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class ClusterState:
         due = [each for each in self._releases if each.at <= t]
         self._releases = [each for each in self._releases if each.at > t]
         for release in due:
-            self._change(release.job, releasing=_without(self.jobs[release.job].releasing, release.places))
+            self._change(release.job, releasing=without(self.jobs[release.job].releasing, release.places))
 
     def submit(self, job: CaseJob, t: int, *, place_in_line: int) -> None:
         """A new job waits. Jobs of one second are in line by their order in the case."""
@@ -89,7 +90,7 @@ class ClusterState:
     def resize(self, name: JobId, placement: Placement, t: int) -> int:
         """An elastic job has these workers now; tells how many leave."""
         job = self.jobs[name]
-        leaving = _without(job.placement, placement)
+        leaving = without(job.placement, placement)
         until = t + job.grace_ms // MILLISECONDS
         if leaving and until > t:
             self._releases.append(Release(until, name, leaving))
@@ -111,11 +112,11 @@ class ClusterState:
         job = self._job(name)
         done: list[Worker] = []
         for node in nodes or (None,) * number:
-            there = [each for each in _without(job.placement, done) if node in (None, each.node)]
+            there = [each for each in without(job.placement, done) if node in (None, each.node)]
             if not there:
                 raise CaseError(name, "no such pod runs that could finish")
             done.append(there[0])
-        left = _without(job.placement, done)
+        left = without(job.placement, done)
         if not left:
             self.remove(name)
             return
@@ -169,7 +170,7 @@ class ClusterState:
             self.wait_again(name)
         elif lost:
             missing = job.num_missing + len(lost)
-            self._change(name, placement=_without(job.placement, lost), num_missing=missing)
+            self._change(name, placement=without(job.placement, lost), num_missing=missing)
 
     def _job(self, name: JobId) -> Job:
         if name not in self.jobs:
@@ -210,15 +211,3 @@ def _sizes_without(job: Job, num_done: int, *, num_left: int) -> dict[str, int]:
         sizes["min_workers"] = max(min(job.min_workers - num_done, num_left), 1)
         sizes["max_workers"] = max(job.max_workers - num_done, 1)
     return sizes
-
-
-def _without(placement: Placement, others: Iterable[Worker]) -> Placement:
-    """The workers that are not among the others (each of these stands for one)."""
-    gone = Counter(others)
-    left = []
-    for worker in placement:
-        if gone[worker]:
-            gone[worker] -= 1
-        else:
-            left.append(worker)
-    return tuple(left)

@@ -5,6 +5,7 @@ place; one that waits takes free devices, else those of whoever is ranked worst.
 passed over.
 """
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 
@@ -14,12 +15,12 @@ from scheduling.simulation.rigid.replay import Decision, Quiet, State
 from scheduling.simulation.rigid.runs import Place, Run
 
 
-class Ranked(Quiet):
+class Ranked(Quiet, ABC):
     """Whoever has the lower rank has the better right, to devices that others hold too."""
 
+    @abstractmethod
     def rank(self, run: Run, now_ms: int) -> int:
         """The rank of a job now."""
-        raise NotImplementedError
 
     def decide(self, state: State, now_ms: int) -> Decision:
         """One walk."""
